@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { bundlePackages } from './bundled-packages.ts'
 import { publishedManifest } from './published-manifest.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -47,6 +48,7 @@ if (!existsSync(join(root, 'console/dist/index.html')))
 copy('console/dist')
 
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-const published = publishedManifest(manifest, process.env.GITHUB_REPOSITORY)
+const bundled = bundlePackages(manifest, { root, target })
+const published = publishedManifest(manifest, process.env.GITHUB_REPOSITORY, bundled)
 writeFileSync(join(target, 'package.json'), `${JSON.stringify(published, null, 2)}\n`)
 console.log(`Built ${published.name} ${published.version} in ${target}`)

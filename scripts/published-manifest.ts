@@ -1,3 +1,5 @@
+import type { Bundled } from './bundled-packages.ts'
+
 /** The part of a manifest of the repository that matters here. */
 export type Manifest = {
   name: string
@@ -9,13 +11,18 @@ export type Manifest = {
   dependencies?: Record<string, string>
   optionalDependencies?: Record<string, string>
   devDependencies?: Record<string, string>
+  overrides?: Record<string, string | Record<string, string>>
 }
 
 /**
  * The manifest of the npm package `portolan`. It names what the service loads, and neither tools nor local chains.
  * Provenance needs the repository, which only the release workflow knows (`owner/name`).
  */
-export function publishedManifest(manifest: Manifest, repository: string | undefined) {
+export function publishedManifest(
+  manifest: Manifest,
+  repository: string | undefined,
+  bundled: Bundled = { names: [], dependencies: {} },
+) {
   const { name, version, description, license, keywords, bin } = manifest
   const { dependencies, optionalDependencies, devDependencies } = manifest
   return {
@@ -26,7 +33,9 @@ export function publishedManifest(manifest: Manifest, repository: string | undef
     engines: { node: `>=${devDependencies?.node?.split('.')[0]}` },
     bin,
     exports: { './package.json': './package.json' },
-    ...{ dependencies, optionalDependencies },
+    dependencies: { ...bundled.dependencies, ...dependencies },
+    optionalDependencies,
+    ...(bundled.names.length > 0 && { bundleDependencies: bundled.names }),
     publishConfig: { access: 'public' },
   }
 }

@@ -16,6 +16,8 @@ const campaigns = [
   ['faults/restarts.ts', '--restarts', '10', '--seed', '1'],
   ['faults/rolling.ts', '--balancer', 'haproxy', '--requests', '20000', '--restarts', '6'],
   ['faults/rolling.ts', '--balancer', 'nginx', '--requests', '20000', '--restarts', '6'],
+  // To a next version and back, two versions side by side.
+  ['faults/upgrade.ts', '--requests', '8000'],
   // An hour on ten processes; three minutes of it are a test of the project `campaign`.
   ['faults/cluster.ts', '--seconds', '3600', '--seed', '2'],
   ['faults/webhook-kill.ts', '--kills', '100', '--events', '1000', '--seed', '1'],

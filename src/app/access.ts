@@ -10,12 +10,14 @@ import type { Installation } from '../domain/context.ts'
 import { createLimiter, type Limiter } from '../domain/limits/limiter.ts'
 import { createLimitScript } from '../domain/limits/shared-windows.ts'
 import { createUsageStore } from '../domain/limits/stored-usage.ts'
+import type { Tracing } from '../lib/tracing.ts'
 import { connectRedis } from '../storage/redis/redis.ts'
 import type { Env } from './config/problem.ts'
 import type { Config } from './config/schema.ts'
 import { resolveSecret } from './config/secrets.ts'
 import type { ServiceDatabase } from './database.ts'
 import type { Own } from './lifetime.ts'
+import { traceRedis } from './telemetry/traced-parts.ts'
 
 /** Authentication and limits: which callers are admitted, and how often. */
 export type Access = {
@@ -37,11 +39,12 @@ export async function openAccess(
     /** The limiter that this process shares with others of the service. */
     limiter?: Limiter | undefined
     onFailure(failure: Failure): void
+    tracing?: Tracing | undefined
   },
   own: Own,
 ): Promise<Access> {
   const { db, clock, log } = installation
-  const { env, pool, nonceMemory, isServing, onFailure } = tools
+  const { env, pool, nonceMemory, isServing, onFailure, tracing } = tools
   const { security, limits, redis: redisSettings } = config
   // Checked at the start: the first signed request would fail otherwise.
   await checkMasterKey(installation)
@@ -69,7 +72,9 @@ export async function openAccess(
         log,
         store: createUsageStore(db),
         replicas,
-        ...(redis && { redis: createLimitScript(redis) }),
+        ...(redis && {
+          redis: createLimitScript(tracing ? traceRedis(redis, tracing) : redis),
+        }),
       }),
   )
   const records = createLimitRecords({ db, clock }, { defaults })

@@ -76,7 +76,10 @@ export async function openFoundation(
   const access = await openAccess(
     config,
     installation,
-    { env, pool, nonceMemory, onFailure, isServing: roles.isServing, limiter: part?.limiter },
+    {
+      ...{ env, pool, nonceMemory, onFailure, isServing: roles.isServing, tracing },
+      limiter: part?.limiter,
+    },
     own,
   )
   const demo = developmentRules ? await ensureDemo(installation) : undefined

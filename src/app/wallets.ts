@@ -29,6 +29,7 @@ import type { Stoppable } from './lifetime.ts'
 import type { TrackerTimings } from './metrics/tracker.ts'
 import type { NetworkNodes } from './metrics/upstreams.ts'
 import type { Roles } from './roles.ts'
+import { traceChain } from './telemetry/traced-parts.ts'
 import { trackedElsewhere } from './tracked-elsewhere.ts'
 
 /** What `/status` says of a network that is tracked. */
@@ -188,12 +189,17 @@ export async function openWallets(
     }
   }
 
+  const openChain = async (place: Place): Promise<Chain> => {
+    const chain = await place.open()
+    return tracing ? traceChain(chain, tracing, pathOf(place)) : chain
+  }
+
   const open = (place: Place): Promise<Tracked> => {
     let begun = opening.get(place)
     if (!begun) {
       begun = (async () => {
         const network_id = await enroll(place)
-        const done = track({ place, network_id, chain: await place.open() })
+        const done = track({ place, network_id, chain: await openChain(place) })
         // Unless it was replaced or removed meanwhile: then it is being stopped.
         if (byPath.get(pathOf(place)) === place) tracked.set(place, done)
         return done
@@ -312,7 +318,7 @@ export async function openWallets(
     prepare: async (place) => {
       const isResumed = (await listTracked(db)).some((one) => pathOf(one) === pathOf(place))
       const isTracked = isTrackedFromStart(place) || isResumed
-      return { place, chain: await place.open(), isTracked, isResumed }
+      return { place, chain: await openChain(place), isTracked, isResumed }
     },
     enroll,
     replace: ({ changed, removed }) => {

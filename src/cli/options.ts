@@ -91,3 +91,11 @@ export function parseDepth(text: string): number {
   if (depth < 1 || depth > 64) throw new InvalidArgumentError('A depth is a number from 1 to 64.')
   return depth
 }
+
+/** Reads how many rows a list has. */
+export function parseRows(text: string): number {
+  const rows = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  if (rows < 1 || rows > 100)
+    throw new InvalidArgumentError('The number of rows is a number from 1 to 100.')
+  return rows
+}

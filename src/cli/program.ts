@@ -24,6 +24,7 @@ import type { Shell } from './shell.ts'
 import { addStartCommand } from './start/command.ts'
 import { addStatusCommand } from './status/command.ts'
 import { addStorageCommands } from './storage/command.ts'
+import { addTopCommand } from './top/command.ts'
 
 const epilogue = `
 Examples:
@@ -67,6 +68,7 @@ export function createProgram(shell: Shell): Command {
   program.commandsGroup('Run:')
   addStartCommand(program, shell)
   addStatusCommand(program, shell)
+  addTopCommand(program, shell)
   addLogsCommand(program, shell)
   addDoctorCommand(program, shell)
   program.commandsGroup('Use:')

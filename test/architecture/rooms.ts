@@ -40,7 +40,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   'app/embedded': ['chain-rows', 'embedded', 'event-line', 'local-chains', 'reset'],
   'app/metrics': ['merge', 'metrics', 'render', 'totals', 'tracker', 'upstreams'],
   'app/reload': ['apply', 'difference', 'reload', 'reread'],
-  'app/telemetry': ['start', 'traced-networks'],
+  'app/telemetry': ['start', 'traced-networks', 'traced-parts'],
   chains: ['chain', 'hex', 'registry', 'sending', 'tokens'],
   'chains/evm': ['chain', 'family', 'known-chains'],
   'chains/evm/balances': ['balances', 'contract-calls', 'tokens'],
@@ -112,6 +112,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   'cli/start': ['command', 'stop-signals'],
   'cli/status': ['command'],
   'cli/storage': ['command', 'with-database'],
+  'cli/top': ['command'],
   contract: [
     'access',
     'idempotency',
@@ -271,6 +272,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   'lib/json': ['json', 'scan'],
   'lib/net': ['endpoint', 'host-in-url', 'ip', 'loopback', 'reachable', 'try-listen'],
   'storage/access': [
+    'busiest',
     'credentials',
     'idempotency-keys',
     'installation-keys',

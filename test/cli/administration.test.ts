@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { waitFor } from '../helpers/wait-for.ts'
 import {
   databasePid,
   freshFolder,
@@ -65,6 +66,23 @@ describe('beside a running service', () => {
   afterAll(async () => {
     await service.stop()
     expect(await databasePid(dataDir)).toBeUndefined()
+  })
+
+  test('top shows who calls most, once where there is no terminal', async () => {
+    const pair = await json('keys', 'create', 'acme', '--name', 'busy', '--role', 'admin')
+    for (let call = 0; call < 3; call++)
+      expect((await signed(pair, service.connection.base_url)).code).toBe(0)
+    const top = async () => (await run('top')).stdout
+    await waitFor('the counts are stored', async () => (await top()).includes('busy'))
+    const text = await top()
+    expect(text).toMatch(/^-\s+3\s+0\s+0\s+acme$/m)
+    expect(text).toMatch(/^-\s+3\s+0\s+0\s+busy\s+acme$/m)
+    expect(text).toMatch(/^-\s+3\s+0\s+0\s+GetOrganizationByDomain\s+admin$/m)
+    expect(text).toContain('NODE')
+    expect(text).not.toContain('\u001b')
+    expect((await json('top')).organizations).toContainEqual(
+      expect.objectContaining({ domain: 'acme', calls: 3 }),
+    )
   })
 
   test('failures are sentences with an exit code', async () => {

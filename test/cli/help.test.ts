@@ -59,6 +59,8 @@ test('prints help, or the version', async () => {
       start                    run the service
       status                   show chains, tracking, webhooks and problems of the
                                running service
+      top                      show the busiest organizations, keys, methods and
+                               nodes
       logs                     filter and follow the JSON log of the service
       doctor                   check everything that the service needs
 

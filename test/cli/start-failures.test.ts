@@ -110,11 +110,12 @@ test('a database that does not exist on its server', async () => {
   `)
 })
 
-test('a database of a newer version', async () => {
+test('a database of a newer version that this one cannot use', async () => {
   const database = await freshDatabase()
   await sql`insert into schema_migration (name, timestamp) values ('9999-future', 'now')`.execute(
     database.db,
   )
+  await sql`update schema_migration_range set oldest_version = '9998-expanded'`.execute(database.db)
   const { message } = await fails({ DATABASE_URL: urlOf(database) })
   expect(message).toMatch(
     /^The database is at schema version 9999-future, but this Portolan knows only up to \d{4}-[a-z-]+\. Start a Portolan at least as new as the one that used this database last\.\n$/,

@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { parse, parseAllDocuments, stringify } from 'yaml'
 import { checkConfig } from '../../src/app/config/load.ts'
 import { read, root } from './expressions.ts'
-import { needTool, runTool } from './tools.ts'
+import { runTool } from './tools.ts'
 
 // Docker and Kubernetes do not run here. What can be checked without them is: syntax, the configuration that is given
 // to the service, and that files agree with each other.
@@ -23,6 +23,8 @@ const temporaryFile = (name: string, text: string): string => {
   writeFileSync(file, text)
   return file
 }
+
+const hasAnalyze = runTool('systemd-analyze', ['--version']).status === 0
 
 /** Variables as the operator would fill them in. */
 const filled = (names: readonly string[]): Record<string, string> => {
@@ -78,6 +80,63 @@ describe('the image', () => {
     expect(last).toMatch(/^USER 65532:65532$/m)
     expect(last).toMatch(/^HEALTHCHECK /m)
     expect(last).toContain('/health')
+  })
+})
+
+describe('the Dockerfile', () => {
+  // Rules of the usual linter, which is no program of Debian.
+  const lines = read('deploy/docker/Dockerfile')
+    .replaceAll(/\\\n\s*/g, '')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+  const having = (word: string) => lines.filter((line) => line.startsWith(`${word} `))
+
+  it('names its bases by version, and its stages once', () => {
+    for (const line of having('FROM')) expect(line).toMatch(/:(?!latest)[\w.${}-]+( AS [a-z]+)?$/)
+    const stages = having('FROM').flatMap((line) => / AS (\w+)$/.exec(line)?.[1] ?? [])
+    expect(new Set(stages).size).toBe(stages.length)
+    for (const line of having('COPY').filter((one) => one.includes('--from=')))
+      expect(stages).toContain(/--from=(\w+)/.exec(line)![1])
+  })
+
+  it('has known instructions, absolute folders, and programs without a shell', () => {
+    const words = new Set(lines.map((line) => line.split(' ')[0]))
+    const known = ['ARG', 'FROM', 'WORKDIR', 'COPY', 'RUN', 'ENV', 'USER', 'EXPOSE', 'HEALTHCHECK']
+    expect([...words].filter((word) => ![...known, 'ENTRYPOINT', 'CMD'].includes(word!))).toEqual(
+      [],
+    )
+    for (const line of having('WORKDIR')) expect(line).toMatch(/^WORKDIR \//)
+    for (const line of [...having('ENTRYPOINT'), ...having('CMD')])
+      expect(line).toMatch(/ \[".*"\]$/)
+    expect([having('ENTRYPOINT').length, having('CMD').length]).toEqual([1, 1])
+  })
+
+  it('uses no root at the end, no sudo, and holds no secret', () => {
+    expect(lines.findLast((line) => line.startsWith('USER '))).not.toMatch(/USER (?:0|root)\b/)
+    for (const line of lines) expect(line).not.toMatch(/\bsudo\b|chmod 777|\bcurl [^|]*\| *sh/)
+    for (const line of [...having('ENV'), ...having('ARG')])
+      expect(line).not.toMatch(/secret|password|master_key|token/i)
+  })
+})
+
+describe('the example of one machine', () => {
+  const text = read('deploy/vm/install.sh')
+
+  it('is a shell script that uses files and units that exist', () => {
+    const file = temporaryFile('install.sh', text)
+    expect(runTool('sh', ['-n', file])).toEqual({ status: 0, text: '' })
+    for (const [, path] of text.matchAll(/\$checkout\/(\S+?)"/g))
+      expect([path, existsSync(join(root, path!))]).toEqual([path, true])
+  })
+
+  it('writes a configuration without errors', () => {
+    const [, yaml] = /portolan\.yaml <<END\n([\s\S]*?)\nEND/.exec(text)!
+    const key = temporaryFile('master_key', '0'.repeat(64))
+    const filled = yaml!
+      .replace('$node_url', 'https://node.example/key')
+      .replace('/run/credentials/portolan.service/master_key', key)
+    const file = temporaryFile('portolan.yaml', filled)
+    expect(checkConfig({ env: {}, cwd: root, file })).toEqual([])
   })
 })
 
@@ -160,13 +219,21 @@ describe('the unit of systemd', () => {
     expect(existsSync(join(root, program!))).toBe(true)
   })
 
-  it('is accepted by systemd-analyze', (context) => {
-    needTool(context, 'systemd-analyze', '--version')
-    // The programs of the unit are elsewhere on this machine.
-    const here = text.replace('/usr/bin/node', process.execPath)
-    const file = temporaryFile('portolan.service', here)
-    const { status, text: found } = runTool('systemd-analyze', ['verify', '--man=no', file])
-    expect(found.split('\n').filter((line) => line.includes('portolan.service'))).toEqual([])
-    expect([status, found]).toEqual([0, found])
-  })
+  it.each(['portolan.service', 'portolan-dump.service', 'portolan-dump.timer'])(
+    '%s is accepted by systemd-analyze',
+    (name) => {
+      if (!hasAnalyze) return console.warn('skipped: there is no systemd-analyze here')
+      // The programs of the unit are elsewhere on this machine.
+      const here = read(`deploy/systemd/${name}`)
+        .replace('/usr/bin/node', process.execPath)
+        .replace('/usr/bin/pg_dump', '/bin/true')
+      const file = temporaryFile(name, here)
+      // A timer is checked together with its service.
+      if (name.endsWith('.timer'))
+        writeFileSync(file.replace('.timer', '.service'), '[Service]\nExecStart=/bin/true\n')
+      const { status, text: found } = runTool('systemd-analyze', ['verify', '--man=no', file])
+      expect(found.split('\n').filter((line) => line.includes(name))).toEqual([])
+      expect([status, found]).toEqual([0, found])
+    },
+  )
 })

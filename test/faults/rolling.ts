@@ -107,8 +107,13 @@ export async function runRolling(options: {
   requests: number
   restarts: number
   onRestart?(text: string): void
+  /** What a restart starts instead of this checkout. */
+  programOf?(restart: number): string
+  /** Looks at the database at the end, while the services run. */
+  inspect?(connection: pg.ClientConfig): Promise<void>
 }): Promise<Outcome> {
   const { balancer, requests, restarts, onRestart = () => {} } = options
+  const { programOf = () => main, inspect = async () => {} } = options
   const folder = await mkdtemp(join(tmpdir(), 'portolan-rolling-'))
   const postgres = await startTestServer(await embeddedBinaries())
   const { host, user, database } = postgres.connection
@@ -144,8 +149,8 @@ export async function runRolling(options: {
       ({ status }) => status === 200,
       () => false,
     )
-  const start = async (index: number): Promise<ChildProcess> => {
-    const child = spawn(process.execPath, [main, 'start'], {
+  const start = async (index: number, program = main): Promise<ChildProcess> => {
+    const child = spawn(process.execPath, [program, 'start'], {
       cwd: folder,
       env: environment(index),
       stdio: ['ignore', 'ignore', 'inherit'],
@@ -229,12 +234,13 @@ export async function runRolling(options: {
       const ended = once(services[index]!, 'exit')
       services[index]!.kill('SIGTERM')
       await ended
-      services[index] = await start(index)
+      services[index] = await start(index, programOf(restart))
       // The load balancer must have seen it before the other one leaves.
       await new Promise((resolve) => setTimeout(resolve, 2_000))
       onRestart(`restart ${restart + 1}: ${count} requests, ${failures.length} failed`)
     }
     await waitFor('requests', () => count >= requests, { timeoutMs: 600_000 })
+    await inspect(postgres.connection)
   } finally {
     isOver = true
     await Promise.all(clients)

@@ -67,6 +67,17 @@ describe('a request', () => {
     })
   })
 
+  it('has the questions to a chain that is not EVM', async () => {
+    const { json: wallet } = await service.call(member, 's/RegisterWallet', { name: 'w' })
+    const answer = await service.call(member, 's/ImportAsset', {
+      ...{ wallet_id: wallet.wallet_id, asset_type: 'ASSET_TYPE_S' },
+      token_address: `0x${'12'.repeat(32)}::coin::COIN`,
+    })
+    const trace_id = await traceOf(String(answer.headers['x-request-id']))
+    await waitFor('its spans', () => namesOf(trace_id).includes('s/ImportAsset'))
+    expect(namesOf(trace_id)).toContain('chain verifyToken')
+  })
+
   it('has the trace in its problem body, its log lines and the lines that are sent', async () => {
     const { json } = await service.call(member, 'c/GetWallet', { wallet_id: 'none' })
     expect(json.trace_id).toMatch(/^[0-9a-f]{32}$/)

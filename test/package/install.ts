@@ -55,7 +55,11 @@ async function installPackage(): Promise<void> {
   writeFileSync(join(project, 'package.json'), '{ "private": true }\n')
   const recent = `${dirname(node)}:${path}`
   run('npm', ['install', archive], project, { PATH: recent })
-  console.log(`npm install portolan: ${megabytes(join(project, 'node_modules'))} MB`)
+  const total = megabytes(join(project, 'node_modules'))
+  console.log(`npm install portolan: ${total} MB`)
+  if (total >= largestMegabytes) throw new Error(`${largestMegabytes} MB or more`)
+  if (existsSync(join(project, 'node_modules/typescript')))
+    throw new Error('a compiler is installed')
   run('npm', ['prune', '--omit=optional'], project, { PATH: recent })
   console.log(`without the embedded PostgreSQL: ${megabytes(join(project, 'node_modules'))} MB`)
   run('npm', ['install'], project, { PATH: recent })

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { mkdir, readFile, symlink } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -37,9 +38,15 @@ export const unpackPackage = async (archive: string, project: string): Promise<s
   await run('tar', ['-xzf', archive, '-C', own, '--strip-components=1'])
   const manifest = JSON.parse(await readFile(join(own, 'package.json'), 'utf8'))
   const names = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies })
-  for (const name of names) {
+  const bundled: string[] = manifest.bundleDependencies ?? []
+  for (const name of names.filter((one) => !bundled.includes(one))) {
     await mkdir(dirname(join(modules, name)), { recursive: true })
-    await symlink(join(root, 'node_modules', name), join(modules, name))
+    // What a bundled package needs may be there in another version than the tools of the repository need.
+    const places = ['', ...bundled.map((one) => join(one, 'node_modules'))]
+    const found = places
+      .map((place) => join(root, 'node_modules', place, name))
+      .findLast((folder) => existsSync(folder))
+    await symlink(found ?? join(root, 'node_modules', name), join(modules, name))
   }
   return own
 }

@@ -26,7 +26,9 @@ test('the package has the built service, its data and the console, and no source
   expect(data.length).toBeGreaterThan(10)
   for (const file of data) expect(files).toContain(file)
   expect(files.some((file) => /^src\/storage\/migrations\/\d+.*\.sql$/.test(file))).toBe(true)
-  expect(files.filter((file) => /\.tsx?$|\.test\.|testing|devnet/.test(file))).toEqual([])
+  const ours = files.filter((file) => !file.startsWith('node_modules/'))
+  expect(ours.filter((file) => /\.tsx?$|\.test\.|testing|devnet/.test(file))).toEqual([])
+  expect(files.filter((file) => /\.(?:d\.ts|ts|map)$/.test(file))).toEqual([])
 })
 
 test('its manifest has what the service loads, and none of the tools', async () => {
@@ -35,6 +37,12 @@ test('its manifest has what the service loads, and none of the tools', async () 
     ...{ name: 'portolan', version: manifest.version, engines: { node: '>=26' } },
     dependencies: manifest.dependencies,
   })
+  // Overrides of the repository do not apply where it is installed: its copy has no such dependencies.
+  expect(published.bundleDependencies).toEqual(['@mysten/sui'])
+  for (const name of ['gql.tada', 'graphql', 'typescript'])
+    expect(published.dependencies).not.toHaveProperty(name)
+  const sui = JSON.parse(await readFile(join(own, 'node_modules/@mysten/sui/package.json'), 'utf8'))
+  expect(sui).not.toHaveProperty('dependencies')
   for (const absent of ['private', 'scripts', 'devDependencies', 'workspaces', 'overrides'])
     expect(published).not.toHaveProperty(absent)
 })

@@ -1,6 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import {
+  openOrganizationEvent,
+  resolveSubject,
+} from '../../src/storage/tracking/operational-events.ts'
 import { openKafka } from '../../src/workers/sinks/kafka.ts'
 import { ForbiddenAddressError } from '../../src/workers/webhooks/guarded-lookup.ts'
 import { startTestApp, type TestApp } from '../helpers/app.ts'
@@ -87,6 +92,43 @@ if (nats) {
 describe.skipIf(!nats)('NATS JetStream', () => {
   const broker = nats!
   const registered = { sink_type: 'SINK_TYPE_NATS', tls: false, confirmation: 0 }
+
+  test('a sink that subscribes to operational events gets the beginning and the end of one', async () => {
+    const owner = await createOwner()
+    const events = ['WEBHOOK_EVENT_TRANSFER', 'WEBHOOK_EVENT_OPERATIONAL']
+    const servers = [broker.server]
+    await owner.call('RegisterSink', { ...registered, servers, events })
+    expect((await owner.sink()).events).toEqual(events)
+    const { organization_id } = owner
+    const subject = randomUUID()
+    const kind = 'transaction_stuck'
+    const { db } = service.database
+    const { network_id } = await db
+      .selectFrom('network')
+      .select('network_id')
+      .where('chain', '=', 'c')
+      .executeTakeFirstOrThrow()
+    await openOrganizationEvent(db, {
+      ...{ kind, organization_id, subject, network_id },
+      ...{ detail: 'It is in no block.', now: new Date() },
+    })
+    await isPublished(owner, 1)
+    await resolveSubject(db, { kind, subject, now: new Date() })
+    await isPublished(owner, 2)
+    const messages = await readStream(broker, organization_id)
+    expect(messages.map((one) => [one.subject, one.event.type])).toEqual([
+      [`portolan.${organization_id}.c.mainnet._`, 'portolan.operational'],
+      [`portolan.${organization_id}.c.mainnet._`, 'portolan.operational'],
+    ])
+    expect(messages.map(({ event }) => event.data.operational_event)).toMatchObject([
+      { event: 'transaction_stuck', subject, detail: 'It is in no block.', resolve_time: null },
+      { event: 'transaction_moved', subject, resolve_time: expect.any(String) },
+    ])
+    const refused = await owner.call('RegisterSink', {
+      ...{ ...registered, servers, events: ['WEBHOOK_EVENT_INSTALLATION'] },
+    })
+    expect(refused).toMatchObject({ status: 403, missing: 'ROLE_ADMIN' })
+  })
 
   test('events arrive on the subject of their wallet, and the position follows', async () => {
     const owner = await createOwner(2)

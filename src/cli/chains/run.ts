@@ -2,7 +2,7 @@ import type { NetworkStatus } from '../../app/networks.ts'
 import type { ShownEvent } from '../../app/status.ts'
 import type { ChainNodes } from '../../chains/chain.ts'
 import type { TrackerHealth } from '../../workers/tracker/watch.ts'
-import { readConnectionFile } from '../call/target.ts'
+import { findAdminUrl } from '../admin-url.ts'
 import { CliError } from '../cli-error.ts'
 import { type GlobalOptions, print, printJson, type Shell } from '../shell.ts'
 import { formatTable } from '../table.ts'
@@ -93,12 +93,6 @@ const eventRow = (event: ShownEvent): string[] => [
   event.resolve_time ?? 'now',
   event.detail,
 ]
-
-async function findAdminUrl(shell: Shell, options: Options): Promise<string> {
-  const { admin_url } = await readConnectionFile(shell, options)
-  if (admin_url !== undefined) return admin_url
-  throw new CliError('The state of the nodes is not served: server.admin_listen is "off".')
-}
 
 /** Asks the running service for its status, at the address of the operator's routes. */
 export async function readStatus(admin_url: string): Promise<Status> {

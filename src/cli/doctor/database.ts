@@ -15,7 +15,7 @@ import { layoutOf } from '../../storage/embedded/layout.ts'
 import { npmBinaries } from '../../storage/embedded/npm-binaries.ts'
 import { chooseServerUser } from '../../storage/embedded/server-user.ts'
 import { readMigrations } from '../../storage/migrations/files.ts'
-import { pendingMigrations, schemaVersion } from '../../storage/migrations/migrate.ts'
+import { schemaState, schemaVersion } from '../../storage/migrations/migrate.ts'
 import { connectRedis } from '../../storage/redis/redis.ts'
 import { type DoctorContext, type Finding, failure, ok, warning } from './finding.ts'
 import { checkClock } from './machine.ts'
@@ -79,9 +79,11 @@ async function* checkServer(
   }
   yield ok('database', `${mode === 'embedded' ? 'embedded ' : ''}PostgreSQL ${version}`)
   // Pending migrations are a warning, not a failure: the next start applies them.
-  const pending = await pendingMigrations(db)
+  const { pending, newer } = await schemaState(db)
   const all = (await readMigrations()).length
-  if (pending.length === 0) yield ok('schema', await schemaVersion())
+  if (newer.length > 0)
+    yield ok('schema', `${newer.at(-1)}, of a newer version that this one can use`)
+  else if (pending.length === 0) yield ok('schema', await schemaVersion())
   else if (pending.length === all) {
     yield ok('schema', 'none yet, made at the first start')
     return

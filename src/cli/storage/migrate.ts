@@ -1,11 +1,12 @@
 import { silentLog } from '../../lib/log.ts'
 import { readMigrations } from '../../storage/migrations/files.ts'
-import { migrateDatabase, pendingMigrations } from '../../storage/migrations/migrate.ts'
+import { migrateDatabase, schemaState } from '../../storage/migrations/migrate.ts'
 import { type PlannedMigration, planMigrations } from '../../storage/migrations/plan.ts'
 import { estimateTables, type TableEstimate } from '../../storage/pg/table-estimates.ts'
 import { bytesText } from '../progress.ts'
 import { type GlobalOptions, print, printJson, type Shell } from '../shell.ts'
 import { formatTable } from '../table.ts'
+import { createMigrationProgress } from './migration-progress.ts'
 import { withDatabase } from './with-database.ts'
 
 type Options = GlobalOptions & { status?: boolean; plan?: boolean; json?: boolean }
@@ -14,7 +15,8 @@ type Options = GlobalOptions & { status?: boolean; plan?: boolean; json?: boolea
 export const runMigrate = (shell: Shell, options: Options): Promise<void> =>
   withDatabase(shell, options, async ({ db }) => {
     if (options.status || options.plan) {
-      const pending = new Set(await pendingMigrations(db))
+      const { pending: lacking, newer } = await schemaState(db)
+      const pending = new Set(lacking)
       const files = await readMigrations()
       if (options.plan) {
         const missing = files.filter(({ name }) => pending.has(name))
@@ -22,10 +24,14 @@ export const runMigrate = (shell: Shell, options: Options): Promise<void> =>
         return
       }
       const rows = files.map(({ name }) => [name, pending.has(name) ? 'missing' : 'applied'])
-      print(shell, formatTable(['MIGRATION', 'STATUS'], rows))
+      const others = newer.map((name) => [name, 'applied by a newer version'])
+      print(shell, formatTable(['MIGRATION', 'STATUS'], [...rows, ...others]))
       return
     }
-    const { applied } = await migrateDatabase(db, { log: silentLog })
+    const { report, done } = createMigrationProgress(shell)
+    const { applied } = await migrateDatabase(db, { log: silentLog, onProgress: report }).finally(
+      done,
+    )
     for (const name of applied) print(shell, `${name} applied`)
     if (applied.length === 0) print(shell, 'The database has the schema of this version already.')
   })
@@ -49,7 +55,7 @@ function showPlan(
     if (duration !== 'scan' || !size) return duration === 'instant' ? 'a moment' : 'short'
     return `reads ${bytesText(size.bytes)} (${size.rows.toLocaleString('en')} rows)`
   }
-  for (const { name, statements } of plan) {
+  for (const { name, statements, in_transaction } of plan) {
     const rows = statements.map(({ statement, table, lock, duration }) => [
       lock,
       expected(duration, table),
@@ -57,7 +63,7 @@ function showPlan(
     ])
     print(
       shell,
-      `${name}\n${formatTable(
+      `${name}${in_transaction ? '' : ' (outside of a transaction; can be repeated after a crash)'}\n${formatTable(
         ['  LOCK', 'EXPECTED', 'STATEMENT'],
         rows.map(([first, ...rest]) => [`  ${first}`, ...rest]),
       )}\n`,
@@ -65,6 +71,6 @@ function showPlan(
   }
   print(
     shell,
-    'All of it is one transaction: locks are held until its end. "portolan migrate" runs it; so does the next start of the service.',
+    'Migrations that follow each other are one transaction: locks are held until its end. "portolan migrate" runs them; so does the next start of the service.',
   )
 }

@@ -4,6 +4,7 @@ import { maxSinks } from '../limits.ts'
 import { operation } from '../operation.ts'
 import { saslMechanisms, sinkTypes } from '../records/states.ts'
 import { list, record } from '../variant.ts'
+import { Events, SinkEvents } from './webhook.ts'
 
 const Servers = Type.Array(
   Type.String({
@@ -48,6 +49,7 @@ const Sink = record('Sink', {
   topic: Type.String({ description: 'Kafka: the topic; else empty' }),
   username: text,
   confirmation: Type.Integer(),
+  events: Events,
   enabled: Type.Boolean(),
   disable_reason: text,
   position: Type.Integer({
@@ -87,6 +89,7 @@ export const sink = {
       ),
       ...credentials,
       confirmation: Confirmation,
+      events: SinkEvents,
     },
     response: { sink_id: text },
   }),

@@ -50,12 +50,21 @@ const AllEvents = Type.Array(Type.Enum(webhookEvents), {
   ...{ minItems: 1, maxItems: webhookEvents.length, uniqueItems: true },
   description: `what it notifies of: transfers and states of managed transactions unless given; ${about}`,
 })
-const Events = each({ T: PlainEvents, S: PlainEvents, P: PlainEvents, C: AllEvents })
+/** What a webhook or a sink notifies of. */
+export const Events = each({ T: PlainEvents, S: PlainEvents, P: PlainEvents, C: AllEvents })
 const OptionalEvents = each({
   T: optional(extension(PlainEvents)),
   S: optional(extension(PlainEvents)),
   P: optional(extension(PlainEvents)),
   C: optional(extension(AllEvents)),
+})
+
+/** The events of a new sink. */
+export const SinkEvents = each({
+  T: optional(PlainEvents),
+  S: optional(PlainEvents),
+  P: optional(PlainEvents),
+  C: optional(AllEvents),
 })
 
 const Webhook = record('Webhook', {

@@ -5,6 +5,7 @@
 import { OperationError } from '../../contract/errors/errors.ts'
 import { maxSinks } from '../../contract/limits.ts'
 import { invalidRequest } from '../../contract/validate.ts'
+import type { WalletService } from '../../contract/variant.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { isUuid } from '../../lib/ids.ts'
 import { createReachable } from '../../lib/net/reachable.ts'
@@ -26,6 +27,7 @@ import {
 import type { Context, WalletHandler } from '../context.ts'
 import { takeQuota } from '../quotas.ts'
 import { chainScope, readScope } from '../wallets/scope.ts'
+import { checkEvents, presentEvents } from '../webhooks/webhooks.ts'
 import {
   checkServers,
   openCredentials,
@@ -40,6 +42,7 @@ export const RegisterSink: WalletHandler<'RegisterSink'> = async (context, reque
   const scope = { organization_id, network_id }
   const { sink_type, confirmation, tls = true, subject_prefix, topic } = request
   const isNats = sink_type === 'SINK_TYPE_NATS'
+  checkEvents(context, request.events)
   checkCredentials(isNats, request)
   const settings: SinkSettings = {
     servers: checkServers(request.servers, { tls, rules: rulesOf(context) }),
@@ -55,6 +58,7 @@ export const RegisterSink: WalletHandler<'RegisterSink'> = async (context, reque
       sink_type,
       settings,
       confirmation,
+      events: request.events ?? null,
       secret_sealed: sealCredentials(context.sealer, sink_id, request),
       // Events that are stored and not expanded yet were there before it.
       first_event: (await findTurn(trx, scope)).next_event,
@@ -75,11 +79,12 @@ export const RegisterSink: WalletHandler<'RegisterSink'> = async (context, reque
 
 /** Lists sinks in the order of their creation. */
 export const ListSinks: WalletHandler<'ListSinks'> = async (context) => {
-  const rows = await listSinks(context.db, await readScope(context))
-  return { sinks: rows.map((row) => present(context, row)) }
+  const scope = await readScope(context)
+  const rows = await listSinks(context.db, scope)
+  return { sinks: rows.map((row) => present(context, row, scope.family.service)) }
 }
 
-function present({ sealer }: Context, row: ListedSink) {
+function present({ sealer }: Context, row: ListedSink, service: WalletService) {
   const settings = row.settings as SinkSettings
   return {
     sink_id: row.webhook_id,
@@ -90,6 +95,7 @@ function present({ sealer }: Context, row: ListedSink) {
     topic: settings.topic ?? '',
     username: openCredentials(sealer, row.webhook_id, row.secret_sealed).username ?? '',
     confirmation: row.confirmation,
+    events: presentEvents(row, service),
     enabled: row.webhook_state === 'WEBHOOK_STATE_ENABLED',
     disable_reason: row.disable_reason ?? '',
     position: row.position,

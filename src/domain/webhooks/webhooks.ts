@@ -143,7 +143,10 @@ function check(context: Context, webhook_endpoint: string): void {
 }
 
 /** Events of the installation name other organizations. */
-function checkEvents({ principal }: Context, events: readonly WebhookEvent[] | undefined): void {
+export function checkEvents(
+  { principal }: Context,
+  events: readonly WebhookEvent[] | undefined,
+): void {
   if (!events?.includes('WEBHOOK_EVENT_INSTALLATION') || principal.role === 'ROLE_ADMIN') return
   throw new OperationError('PERMISSION_DENIED', {
     detail: `WEBHOOK_EVENT_INSTALLATION needs ROLE_ADMIN; this credential has ${principal.role}.`,
@@ -178,17 +181,21 @@ export const ListWebhooks: WalletHandler<'ListWebhooks'> = async (context, reque
   return { webhooks: items.map((row) => present(row, scope.family.service)), pagination }
 }
 
+/** What a webhook or a sink notifies of. */
+export const presentEvents = (row: Pick<ListedWebhook, 'events'>, service: WalletService) =>
+  webhookEvents.filter((event) =>
+    row.events
+      ? row.events.includes(event)
+      : defaultWebhookEvents.includes(event) &&
+        (service === 'c' || event === 'WEBHOOK_EVENT_TRANSFER'),
+  )
+
 const present = (row: ListedWebhook, service: WalletService) => ({
   webhook_id: row.webhook_id,
   wallet_id: row.wallet_id ?? '',
   webhook_endpoint: row.webhook_endpoint,
   confirmation: row.confirmation,
-  events: webhookEvents.filter((event) =>
-    row.events
-      ? row.events.includes(event)
-      : defaultWebhookEvents.includes(event) &&
-        (service === 'c' || event === 'WEBHOOK_EVENT_TRANSFER'),
-  ),
+  events: presentEvents(row, service),
   enabled: row.webhook_state === 'WEBHOOK_STATE_ENABLED',
   disable_reason: row.disable_reason ?? '',
   success_rate: row.success_rate,

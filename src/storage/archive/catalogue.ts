@@ -8,7 +8,7 @@ export type Table = { name: string; columns: string[]; partitions: Partition[] }
 export type ForeignKey = { table: string; name: string; definition: string }
 
 // The target has its own record of its own migrations.
-const ownTables = ['schema_migration', 'schema_migration_lock']
+const ownTables = ['schema_migration', 'schema_migration_lock', 'schema_migration_range']
 
 const readPartitions = async (client: pg.PoolClient, table: string): Promise<Partition[]> => {
   // From the catalogue of the server and not from our own list, so that tables of every version are

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 
 /**
  * The schema and its changes. 0001 to 0009 create the schema of 0.1.0, one file per area. A file is
- * never edited after its release: each change is a new file, and `released.itest.ts` checks both.
+ * never edited after its release: each change is a new file, and `released.itest.ts` checks both. A file with a
+ * concurrent index build runs outside of a transaction (`concurrent.ts`).
  */
 
 /** One numbered file of SQL. */

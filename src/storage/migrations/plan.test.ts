@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { readMigrations } from './files.ts'
-import { lintMigration, planMigrations, splitStatements } from './plan.ts'
+import { lintMigration, planMigrations } from './plan.ts'
+import { splitStatements } from './statements.ts'
 
 const files = await readMigrations()
 
@@ -25,7 +26,27 @@ test.each([
   'create index wallet_size on wallet (size)',
 ])('%s needs another form', (sql) => {
   expect(faultsOf(sql)).toHaveLength(1)
-  expect(faultsOf(`-- allowed: nothing reads it since 0.3.0\n${sql};`)).toEqual([])
+  const raised = "update schema_migration_range set oldest_version = '0021-sizes'"
+  expect(faultsOf(`-- allowed: nothing reads it since 0.3.0\n${sql};\n${raised};`)).toEqual([])
+})
+
+test.each([
+  'drop table wallet',
+  'alter table wallet drop column name',
+  'alter table wallet rename column name to title',
+])('%s says which version may run on the result', (sql) => {
+  expect(faultsOf(`-- allowed: nothing reads it since 0.3.0\n${sql};`)).toEqual([
+    expect.stringContaining('set oldest_version of schema_migration_range'),
+  ])
+})
+
+test.each([
+  'create index concurrently wallet_size on wallet (size)',
+  'create index concurrently if not exists wallet_size on wallet (size); create table size (id int8)',
+  'create index concurrently if not exists wallet_size on wallet (size); update wallet set size = 0',
+  'drop index concurrently wallet_size',
+])('%s could not be repeated after a crash', (sql) => {
+  expect(faultsOf(sql)).toEqual([expect.stringContaining('one that can be repeated')])
 })
 
 test.each([
@@ -34,7 +55,8 @@ test.each([
   'alter table wallet add column size int8 not null default 0',
   'alter table wallet add constraint size_check check (size > 0) not valid',
   'alter table wallet validate constraint size_check',
-  'create index concurrently wallet_size on wallet (size)',
+  'create index concurrently if not exists wallet_size on wallet (size)',
+  'drop index concurrently if exists wallet_size; create unique index concurrently if not exists b on wallet (size) where size > 0',
   "insert into wallet values ('a;b')",
 ])('%s may be released', (sql) => {
   expect(faultsOf(sql)).toEqual([])

@@ -1,4 +1,5 @@
 import type { MigrationFile } from './files.ts'
+import { isConcurrent, isRepeatable, splitStatements } from './statements.ts'
 
 /** How long a statement holds its lock: not at all, for a moment, or as long as it reads the table. */
 export type DurationClass = 'instant' | 'short' | 'scan'
@@ -12,8 +13,12 @@ export type PlannedStatement = {
   duration: DurationClass
 }
 
-/** What a migration would do. */
-export type PlannedMigration = { name: string; statements: PlannedStatement[] }
+/** What a migration would do, inside of the transaction of its neighbours or outside of any. */
+export type PlannedMigration = {
+  name: string
+  in_transaction: boolean
+  statements: PlannedStatement[]
+}
 
 /** Describes migrations statement by statement. */
 export const planMigrations = (files: readonly MigrationFile[]): PlannedMigration[] =>
@@ -26,20 +31,8 @@ export const planMigrations = (files: readonly MigrationFile[]): PlannedMigratio
       if (table) created.add(table)
       return planned
     })
-    return { name, statements }
+    return { name, in_transaction: !isConcurrent(sql), statements }
   })
-
-/** The statements of a file, without comments. Migrations have no functions, so every semicolon outside of quotes ends one. */
-export function splitStatements(sql: string): string[] {
-  // Parts with an odd index are inside of quotes.
-  const parts = sql.replaceAll(/--[^\n]*/g, '').split("'")
-  return parts
-    .map((part, at) => (at % 2 === 0 ? part.replaceAll(';', '\0') : part))
-    .join("'")
-    .split('\0')
-    .map((statement) => statement.replaceAll(/\s+/g, ' ').trim())
-    .filter((statement) => statement !== '')
-}
 
 type Rule = {
   matches: RegExp
@@ -47,6 +40,8 @@ type Rule = {
   duration: DurationClass
   /** Why it must not be in a migration of a release that runs beside the one before; undefined where it may. */
   fault?: string
+  /** Whether it takes something away that the version before uses. */
+  removes?: true
 }
 
 // The first rule that matches counts. `$1` is the table.
@@ -74,6 +69,7 @@ const rules: readonly Rule[] = [
     lock: 'ACCESS EXCLUSIVE',
     duration: 'instant',
     fault: 'the version before still uses the table; drop it one release later',
+    removes: true,
   },
   {
     matches: /^alter table (\w+) validate constraint/i,
@@ -110,24 +106,28 @@ const rules: readonly Rule[] = [
     lock: 'ACCESS EXCLUSIVE',
     duration: 'instant',
     fault: 'the version before still reads the column; drop it one release later',
+    removes: true,
   },
   {
     matches: /^alter table (\w+) alter column \w+ (?:set data )?type/i,
     lock: 'ACCESS EXCLUSIVE',
     duration: 'scan',
     fault: 'a change of type rewrites the table; add another column',
+    removes: true,
   },
   {
     matches: /^alter table (\w+) alter column \w+ set not null/i,
     lock: 'ACCESS EXCLUSIVE',
     duration: 'scan',
     fault: 'the version before may write null; add a check NOT VALID one release later',
+    removes: true,
   },
   {
     matches: /^alter table (\w+) rename/i,
     lock: 'ACCESS EXCLUSIVE',
     duration: 'instant',
     fault: 'the version before uses the old name; add the new one beside it',
+    removes: true,
   },
   { matches: /^alter table (\w+)/i, lock: 'ACCESS EXCLUSIVE', duration: 'instant' },
   {
@@ -160,16 +160,31 @@ function planStatement(statement: string, created: ReadonlySet<string>): Planned
 
 /** What is wrong with a migration that two versions must be able to use; empty where it may be released. */
 export function lintMigration(file: MigrationFile): string[] {
+  const statements = splitStatements(file.sql)
+  const said = (statement: string, fault: string) =>
+    `${file.name}: "${statement.slice(0, 80)}": ${fault}.`
+  if (isConcurrent(file.sql))
+    return statements
+      .filter((statement) => !isRepeatable(statement))
+      .map((statement) => said(statement, outsideFault))
   const created = new Set<string>()
-  return splitStatements(file.sql).flatMap((statement) => {
+  return statements.flatMap((statement) => {
     const [, made] = /^create (?:unlogged )?table (?:if not exists )?(\w+)/i.exec(statement) ?? []
     if (made) created.add(made)
-    const { table, fault } = ruleOf(statement)
-    return fault === undefined || created.has(table) || isAllowed(file, statement)
-      ? []
-      : [`${file.name}: "${statement.slice(0, 80)}": ${fault}.`]
+    const { table, fault, removes } = ruleOf(statement)
+    if (fault === undefined || created.has(table)) return []
+    if (!isAllowed(file, statement)) return [said(statement, fault)]
+    return removes && !statements.some((one) => rangePattern.test(one))
+      ? [said(statement, removalFault)]
+      : []
   })
 }
+
+const outsideFault =
+  'a file that builds an index concurrently runs outside of a transaction, so each statement must be one that can be repeated: create index concurrently if not exists, drop index concurrently if exists, or validate constraint'
+const rangePattern = /^update schema_migration_range set oldest_version = '\d{4}-[a-z0-9-]+'$/i
+const removalFault =
+  'older versions cannot run after a removal; set oldest_version of schema_migration_range in the same file'
 
 // `-- allowed: reason` above a statement excepts it, with the reason in the file.
 const isAllowed = ({ sql }: MigrationFile, statement: string): boolean => {

@@ -14,6 +14,7 @@ export type ListedSink = SinkRow &
   Pick<
     WebhookRow,
     | 'confirmation'
+    | 'events'
     | 'webhook_state'
     | 'disable_reason'
     | 'last_error'
@@ -29,17 +30,18 @@ export const insertSink = async (
     SinkRow,
     'webhook_id' | 'organization_id' | 'network_id' | 'sink_type' | 'create_time'
   > &
-    Pick<WebhookRow, 'confirmation' | 'first_event' | 'secret_sealed'> & {
+    Pick<WebhookRow, 'confirmation' | 'events' | 'first_event' | 'secret_sealed'> & {
       sink: 'nats' | 'kafka'
       settings: object
     },
 ): Promise<void> => {
   await sql`
     insert into webhook (webhook_id, organization_id, network_id, webhook_endpoint, confirmation,
-      first_event, webhook_state, secret_sealed, next_sequence, create_time, update_time, sink)
+      first_event, webhook_state, secret_sealed, next_sequence, create_time, update_time, sink,
+      events)
     values (${sink.webhook_id}, ${sink.organization_id}, ${sink.network_id}, '',
       ${sink.confirmation}, ${sink.first_event}, 'WEBHOOK_STATE_ENABLED', ${sink.secret_sealed}, 1,
-      ${sink.create_time}, ${sink.create_time}, ${sink.sink})`.execute(trx)
+      ${sink.create_time}, ${sink.create_time}, ${sink.sink}, ${sink.events}::text[])`.execute(trx)
   // The server's time, as claims compare it: processes may differ.
   await sql`
     insert into sink (webhook_id, organization_id, network_id, sink_type, settings, position, epoch,
@@ -50,7 +52,7 @@ export const insertSink = async (
 }
 
 const listed = sql`
-  select s.*, w.confirmation, w.webhook_state, w.disable_reason, w.last_error, w.failing_since,
+  select s.*, w.confirmation, w.events, w.webhook_state, w.disable_reason, w.last_error, w.failing_since,
     w.secret_sealed, w.next_sequence
   from sink s join webhook w on w.webhook_id = s.webhook_id`
 

@@ -15,7 +15,8 @@ export type StreamRow = {
   webhook_id: string
   webhook_history_id: string
   sequence: number
-  type: 'transfer' | 'confirmation' | 'retraction' | 'transaction'
+  /** `operational` only in sinks that subscribe to it. */
+  type: 'transfer' | 'confirmation' | 'retraction' | 'transaction' | 'operational'
   create_time: Date
   /** As JSON text, which is sent as it is. */
   data: string
@@ -125,6 +126,7 @@ export const listStreamRows = async (
   const { rows } = await sql<StreamRow>`
     select d.webhook_id, d.webhook_history_id, d.sequence, d.create_time, d.data::text as data,
       case when d.data ? 'transaction' then 'transaction'
+        when d.data ? 'operational_event' then 'operational'
         when d.data->'transfers'->0->>'transfer_state' = 'TRANSFER_STATE_REORGED' then 'retraction'
         when d.data ? 'confirmed' then 'confirmation'
         else 'transfer' end as type
