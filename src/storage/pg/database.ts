@@ -3,14 +3,13 @@
 // for the list of their columns. Every statement has a time limit, and the loss of a connection never ends the
 // process.
 
-import { Kysely, type LogEvent, PostgresDialect, sql } from 'kysely'
+import { Kysely, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
 import type { Log } from '../../lib/log.ts'
 import { createOutage } from '../../lib/outage.ts'
 import type { Tracing } from '../../lib/tracing.ts'
 import { isDatabaseUnavailable } from './errors.ts'
-import { withLocalSettings } from './pooled.ts'
-import { withPrepared } from './prepared.ts'
+import { withLocalSettings, withPrepared } from './prepared.ts'
 import { createShares } from './shares.ts'
 import type { Tables } from './tables.ts'
 
@@ -114,39 +113,22 @@ export const openDatabase = (options: {
     // Between a statement's error and the connection's end the pool does not listen.
     client.on('error', (error) => log.debug({ err: error }, 'database connection lost'))
   })
-  const prepared = connection.isPooled
-    ? withLocalSettings(pool, [
-        `statement_timeout = ${statementTimeoutMs}`,
-        `idle_in_transaction_session_timeout = ${idleInTransactionMs}`,
-      ])
-    : withPrepared(pool)
   const { tracing } = options
-  const watch = tracing && { log: (event: LogEvent) => traceStatement(tracing, event) }
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: prepared }), ...watch })
+  const local = [
+    `statement_timeout = ${statementTimeoutMs}`,
+    `idle_in_transaction_session_timeout = ${idleInTransactionMs}`,
+  ]
+  const prepared = connection.isPooled
+    ? withLocalSettings(pool, local, tracing)
+    : withPrepared(pool, tracing)
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: prepared }) })
   const most = Math.max(1, Math.floor(max * shareOfAll))
-  const shareOf = createShares(prepared, { most, timeoutMs: connectTimeoutMs, ...watch })
+  const shareOf = createShares(prepared, { most, timeoutMs: connectTimeoutMs })
   const stop = (): Promise<void> => {
     stopped ??= pool.end()
     return stopped
   }
   return { db, pool, shareOf, stop }
-}
-
-const shownSql = 500
-
-/** The text of a statement has no values: they are parameters. */
-const traceStatement = (
-  tracing: Tracing,
-  { level, query, queryDurationMillis }: LogEvent,
-): void => {
-  // Outside of a trace nothing is made: the text of every statement took 7 % of an operation's CPU.
-  if (tracing.traceId() === undefined) return
-  const text = query.sql.trim().replace(/\s+/g, ' ')
-  tracing.past(`sql ${text.slice(0, text.indexOf(' '))}`, queryDurationMillis, {
-    'db.system.name': 'postgresql',
-    'db.query.text': text.slice(0, shownSql),
-    ...(level === 'error' && { error: true }),
-  })
 }
 
 /** The server is older than what the SQL is written for. */

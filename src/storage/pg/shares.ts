@@ -1,10 +1,4 @@
-import {
-  Kysely,
-  type LogEvent,
-  PostgresDialect,
-  type PostgresPool,
-  type PostgresPoolClient,
-} from 'kysely'
+import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
 import { LRUCache } from 'lru-cache'
 import type { Tables } from './tables.ts'
 
@@ -20,7 +14,7 @@ const keptViews = 1_000
  */
 export const createShares = (
   pool: PostgresPool,
-  { most, timeoutMs, log }: { most: number; timeoutMs: number; log?: (event: LogEvent) => void },
+  { most, timeoutMs }: { most: number; timeoutMs: number },
 ): ((key: string) => Kysely<Tables>) => {
   const shares = new Map<string, Share>()
   const views = new LRUCache<string, Kysely<Tables>>({ max: keptViews })
@@ -75,10 +69,7 @@ export const createShares = (
     let view = views.get(key)
     if (!view) {
       const own: PostgresPool = { ...pool, connect: () => connect(key) }
-      view = new Kysely<Tables>({
-        dialect: new PostgresDialect({ pool: own }),
-        ...(log && { log }),
-      })
+      view = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: own }) })
       views.set(key, view)
     }
     return view
