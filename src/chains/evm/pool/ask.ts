@@ -18,6 +18,7 @@ export type AskCall = {
   idempotent: boolean
   isUrgent?: boolean
   longestString?: number | undefined
+  isWhole?: ((result: RawJson) => boolean) | undefined
   isWrong?: ((reply: RpcReply) => boolean) | undefined
 }
 
@@ -26,6 +27,8 @@ export type Asker = (
   upstream: Upstream,
   call: AskCall,
   done: (outcome: TransportOutcome, ms: number) => void,
+  /** The time, where the caller has just read the clock. */
+  now?: number,
 ) => void
 
 /** The books: latency, errors, breaker, rate limit. */
@@ -44,12 +47,13 @@ export function createAsker({
     call: AskCall,
     outcome: TransportOutcome,
     ms: number,
+    now: number,
   ): CallOutcome => {
     if (!('failed' in outcome)) {
       upstream.latency.add(ms)
-      upstream.answeredAt = clock.now()
+      upstream.answeredAt = now
       if (!outcome.ok && meaningOf(outcome.error, call.params) === 'rate_limited') {
-        upstream.gate.coolDown(clock.now())
+        upstream.gate.coolDown(now)
         return 'rate_limited'
       }
       upstream.breaker.succeed()
@@ -60,17 +64,16 @@ export function createAsker({
     if (outcome.failed === 'queued') return outcome.failed
     upstream.errors++
     upstream.problem = outcome.detail
-    if (outcome.failed === 'rate_limited') upstream.gate.coolDown(clock.now(), outcome.retryAfterMs)
+    if (outcome.failed === 'rate_limited') upstream.gate.coolDown(now, outcome.retryAfterMs)
     else if (isFaultOfNode(call, outcome.failed)) {
-      upstream.breaker.fail(clock.now())
+      upstream.breaker.fail(now)
       // The next connection may lead to another node, or to the same on another chain.
       if (outcome.failed === 'connect') upstream.isVerified = false
     }
     return outcome.failed
   }
 
-  return (upstream, call, done) => {
-    const startedAt = clock.now()
+  return (upstream, call, done, startedAt = clock.now()) => {
     upstream.gate.take(startedAt)
     upstream.inFlight++
     upstream.requests++
@@ -80,9 +83,10 @@ export function createAsker({
         const isWrong = !('failed' in received) && call.isWrong?.(received)
         const outcome = isWrong ? badReply('an answer that cannot be right') : received
         upstream.inFlight--
-        const ms = clock.now() - startedAt
+        const now = clock.now()
+        const ms = now - startedAt
         const isTrial = upstream.breaker.state() !== 'closed'
-        observe(upstream.name, call.method, settle(upstream, call, outcome, ms), ms)
+        observe(upstream.name, call.method, settle(upstream, call, outcome, ms, now), ms)
         if (isTrial) changed()
         done(outcome, ms)
       },

@@ -1,13 +1,14 @@
 import type { Clock } from '../../../lib/clock.ts'
 import type { Timers } from '../transport/timers.ts'
-import { isUnsent, type TransportFailure, type TransportOutcome } from '../transport/transport.ts'
+import type { TransportOutcome } from '../transport/transport.ts'
 import type { Asker } from './ask.ts'
-import { createHedging } from './hedging.ts'
-import { createJob, type Job, keepUseless } from './job.ts'
+import { createAttempts } from './attempts.ts'
+import { createJob, type Job } from './job.ts'
 import { createJobQueue, type OfferOutcome } from './job-queue.ts'
-import { isSurelyUnknownMethod, meaningOf } from './node-error.ts'
-import type { PoolOutcome, PoolRequest, RpcReply } from './pool-types.ts'
-import { canServe, select } from './select.ts'
+import { guard, judge } from './judge.ts'
+import { createPatience } from './patience.ts'
+import type { PoolOutcome, PoolRequest } from './pool-types.ts'
+import { select } from './select.ts'
 import { isUsable, type Upstream } from './upstream.ts'
 
 /** Carries calls through the pool. */
@@ -39,20 +40,13 @@ export type CallerOptions = {
   maxInFlight: number
 }
 
-const maxRounds = 5
-const roundPauseMs = 50
-// A node said to lack a method is asked for it last, until then.
-const lackingMs = 600_000
-const maxLacking = 256
-
 /** Asks one node after the other, or two at once, until one has answered. */
 export function createCaller(options: CallerOptions): Caller {
-  const { upstreams, ask, clock, timers } = options
-  const hedging = createHedging(options.slowCallMs)
+  const { upstreams, clock, timers } = options
+  const patience = createPatience(options)
   const waiting = new Set<Job>()
   const context = { now: 0, bestHead: 0, maxLag: options.maxLag(), random: options.random }
   let inFlight = 0
-  let usableAt = clock.now()
   let isStopped = false
   let isWaking = false
 
@@ -81,10 +75,9 @@ export function createCaller(options: CallerOptions): Caller {
     waiting.delete(job)
   }
 
-  const advance = (job: Job): void => {
+  const advance = (job: Job, now = clock.now()): void => {
     if (job.isOver) return
     rest(job)
-    const now = clock.now()
     if (now >= job.deadline) {
       finish(job, job.useless ?? { failure: job.round > 0 ? job.failure : 'TIMEOUT' })
       return
@@ -94,7 +87,7 @@ export function createCaller(options: CallerOptions): Caller {
     else if (job.inFlight > 0) return
     else if (isBusy) queue(job, now)
     else if (job.useless) finish(job, job.useless)
-    else pause(job, pauseBefore(job, now, waitMs))
+    else pause(job, patience.pauseBefore(job, now, waitMs))
   }
 
   const queue = (job: Job, now: number): void => {
@@ -127,104 +120,16 @@ export function createCaller(options: CallerOptions): Caller {
     waiting.add(job)
   }
 
-  /** How long to wait before all nodes are asked again; undefined when there is no point in it. */
-  const pauseBefore = (job: Job, now: number, waitMs: number): number | undefined => {
-    const isLarge = job.large > 0 && job.large === job.tried.length
-    // Once more, and only if there is a node that could not be asked: it may have a proper answer.
-    if (isLarge && (job.round > 0 || !hasUnasked(job))) return undefined
-    if (upstreams.some(isUsable)) usableAt = now
-    if (now + waitMs < job.deadline) return waitMs
-    const isHopeless =
-      job.round >= maxRounds || now - usableAt > options.patienceMs || isBeyondAll(job.request)
-    job.strandedAt ??= now
-    const patience = Math.min(job.deadline, job.strandedAt + options.patienceMs) - now
-    if (isHopeless || patience <= 0) return undefined
-    // Nodes that were asked and failed are asked again soon; unreachable nodes will wake us.
-    return job.tried.length > 0 && !isLarge
-      ? Math.min(roundPauseMs << job.round, patience)
-      : patience
-  }
-
-  const hasUnasked = ({ request, tried }: Job): boolean =>
-    upstreams.some((one) => !one.isWrongChain && canServe(one, request) && !tried.includes(one))
-
-  const isBeyondAll = ({ needs }: PoolRequest): boolean =>
-    needs !== undefined &&
-    upstreams.every((one) => !one.capabilities.has(needs) && (one.isExplored || one.isWrongChain))
-
-  const attempt = (job: Job, upstream: Upstream, hasOthers: boolean, now: number): void => {
-    const { request } = job
-    job.tried.push(upstream)
-    const left = job.deadline - now
-    ask(
-      upstream,
-      {
-        method: request.method,
-        params: request.params,
-        timeoutMs: hasOthers && request.idempotent ? left / 2 : left,
-        idempotent: request.idempotent,
-        isWrong: request.isWrong,
-        longestString: request.longestString,
-      },
-      (outcome, ms) => settle(job, upstream, outcome, ms),
-    )
-    job.inFlight++
-    job.strandedAt = undefined
-    if (job.hedge || !hasOthers || !request.idempotent) return
-    const afterMs = hedging.begin(request.method)
-    if (afterMs < left) job.hedge = timers.after(afterMs, () => hedge(job))
-  }
-
-  const hedge = (job: Job): void => {
-    if (job.isOver || job.inFlight !== 1) return
-    const now = clock.now()
-    const { chosen, hasOthers } = choose(job, now)
-    if (chosen && hedging.take()) attempt(job, chosen, hasOthers, now)
-  }
-
-  const settle = (job: Job, upstream: Upstream, outcome: TransportOutcome, ms: number): void => {
-    job.inFlight--
-    if (!('failed' in outcome)) hedging.add(job.request.method, ms)
+  const settled = (job: Job, upstream: Upstream, outcome: TransportOutcome): void => {
     if (!job.isOver) {
-      if ('failed' in outcome) fail(job, outcome)
-      else judge(job, upstream, outcome)
+      const verdict = judge(job, upstream, outcome, clock.now)
+      if (verdict === 'repeat') advance(job)
+      else if (verdict === 'failed' || 'failed' in outcome) finish(job, { failure: job.failure })
+      else finish(job, outcome)
     }
     jobs.drain()
   }
-
-  const judge = (job: Job, upstream: Upstream, outcome: RpcReply): void => {
-    const meaning = outcome.ok ? 'answer' : meaningOf(outcome.error, job.request.params)
-    if (meaning === 'rate_limited') {
-      fail(job, limited)
-      return
-    }
-    // Not where the parameters may be the reason: they are one caller's, the mark is for all.
-    if (
-      meaning === 'lacks_method' &&
-      !outcome.ok &&
-      upstream.lacking.size < maxLacking &&
-      isSurelyUnknownMethod(outcome.error)
-    )
-      upstream.lacking.set(job.request.method, clock.now() + lackingMs)
-    const isUseless =
-      meaning !== 'answer' || guard(() => job.request.isUseless?.(outcome, upstream.name)) === true
-    const mayRepeat = job.request.idempotent || meaning === 'lacks_method'
-    if (!isUseless || !mayRepeat) finish(job, outcome)
-    else {
-      keepUseless(job, outcome, meaning)
-      advance(job)
-    }
-  }
-
-  const fail = (job: Job, failure: TransportFailure): void => {
-    if (failure.failed === 'too_large') {
-      job.failure = 'REPLY_TOO_LARGE'
-      job.large++
-    } else if (failure.failed === 'timeout' && job.failure === 'NO_UPSTREAM')
-      job.failure = 'TIMEOUT'
-    if (job.request.idempotent || isUnsent(failure)) advance(job)
-    else finish(job, { failure: job.failure })
-  }
+  const attempt = createAttempts({ ...options, choose, settled })
 
   return {
     call: (request, done) => {
@@ -235,21 +140,21 @@ export function createCaller(options: CallerOptions): Caller {
         return
       }
       inFlight++
-      const deadline = clock.now() + (request.timeoutMs ?? options.timeoutMs)
-      const job = createJob(request, done, deadline)
+      const now = clock.now()
+      const job = createJob(request, done, now + (request.timeoutMs ?? options.timeoutMs))
       if (signal) {
         job.onAbort = () => finish(job, { failure: 'ABORTED' })
         signal.addEventListener('abort', job.onAbort, { once: true })
       }
-      if (jobs.isEmpty()) advance(job)
+      if (jobs.isEmpty()) advance(job, now)
       else {
-        queue(job, clock.now())
+        queue(job, now)
         jobs.drain()
       }
       job.isNew = false
     },
     wake: () => {
-      if (upstreams.some(isUsable)) usableAt = clock.now()
+      patience.look()
       jobs.drain()
       if (isWaking || waiting.size === 0) return
       isWaking = true
@@ -261,9 +166,7 @@ export function createCaller(options: CallerOptions): Caller {
       })
     },
     busy: () => inFlight,
-    begin: () => {
-      usableAt = clock.now()
-    },
+    begin: patience.begin,
     stop: () => {
       isStopped = true
       for (const job of [...waiting]) finish(job, { failure: 'NO_UPSTREAM' })
@@ -272,19 +175,5 @@ export function createCaller(options: CallerOptions): Caller {
   }
 }
 
-/** Isolates exceptions thrown by callbacks, so that they do not break the transports. */
-const guard = <value>(act: () => value): value | undefined => {
-  try {
-    return act()
-  } catch (error) {
-    queueMicrotask(() => {
-      throw error
-    })
-    return undefined
-  }
-}
-
 const hasRoom = (upstream: Upstream): boolean =>
   isUsable(upstream) && upstream.inFlight < upstream.transport.capacity()
-
-const limited: TransportFailure = { failed: 'rate_limited', detail: 'refused by its rate limit' }

@@ -45,6 +45,8 @@ export type PoolRequest = {
   isUseless?(reply: RpcReply, upstream: string): boolean
   /** Names of upstreams that are not asked, for a second opinion. */
   avoid?: readonly string[]
+  /** Whether a text is one JSON value, for a caller that parses the answer anyway: then it is not scanned as well. */
+  isWhole?(result: RawJson): boolean
   /** Whether an answer cannot be true: it is never given on, and counts as a failure of the upstream. */
   isWrong?(reply: RpcReply): boolean
   signal?: AbortSignal

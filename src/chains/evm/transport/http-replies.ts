@@ -2,10 +2,10 @@ import type { HttpAnswer } from './http-exchange.ts'
 import type { HttpLanes } from './http-lanes.ts'
 import { matchReplies, type ScannedReply, scanBatch, scanOneReply } from './reply-scanner.ts'
 import type { Timers } from './timers.ts'
-import { badReply, type TransportOutcome, toRequestText } from './transport.ts'
+import { badReply, type TransportCall, type TransportOutcome, toRequestText } from './transport.ts'
 
 /** A call that was sent, by the id in its text. */
-export type SentCall = { id: number }
+export type SentCall = { id: number; call: Pick<TransportCall, 'isWhole'> }
 
 /** Whether the node refused the batch as such: it gave one error instead of a list. */
 export const isRefusal = (body: Buffer): boolean => scanOneReply(body)?.ok === false
@@ -36,19 +36,23 @@ export function takesBatches(lanes: HttpLanes, timers: Timers, prefix: string): 
 /** The outcome of a call that was sent alone. */
 export function readSingle(entry: SentCall, { body, failure }: HttpAnswer): TransportOutcome {
   if (failure?.failed === 'rate_limited') return failure
-  const reply = scanOneReply(body)
+  const reply = scanOneReply(body, () => entry.call.isWhole)
   // A JSON-RPC error is an answer whatever status it came with.
   if (!reply || (failure && reply.ok)) return failure ?? badReply('not a JSON-RPC answer')
   if (reply.id !== entry.id) return failure ?? badReply('the id is not the one of the call')
-  const raw = body.toString('latin1', reply.from, reply.to)
-  return reply.ok ? { ok: true, result: raw } : { ok: false, error: raw }
+  return reply.ok ? { ok: true, result: reply.raw } : { ok: false, error: reply.raw }
 }
 
 /** The replies to a batch, in the order of its calls; undefined when they are not its replies. */
 export function readBatch(entries: readonly SentCall[], body: Buffer): ScannedReply[] | undefined {
   const replies = scanBatch(body)
-  const ids = entries.map(({ id }) => id)
-  return replies && matchReplies(ids, replies)
+  return (
+    replies &&
+    matchReplies(
+      entries.map(({ id }) => id),
+      replies,
+    )
+  )
 }
 
 /** Hands the replies to a batch to its calls. */
@@ -58,10 +62,10 @@ export function deliver<sent extends SentCall>(
   body: Buffer,
   finish: (entry: sent, outcome: TransportOutcome) => void,
 ): void {
-  for (const [index, entry] of entries.entries()) {
+  for (let index = 0; index < entries.length; index++) {
     const { ok, from, to } = replies[index]!
     // Cut from the bytes: a part of the text would keep the whole batch in memory.
     const raw = body.toString('latin1', from, to)
-    finish(entry, ok ? { ok, result: raw } : { ok, error: raw })
+    finish(entries[index]!, ok ? { ok, result: raw } : { ok, error: raw })
   }
 }

@@ -1,6 +1,7 @@
 /** Calls that wait for an answer, found by the id that was sent with them. */
 export type PendingCalls<call> = {
   add(call: call): number
+  get(id: number): call | undefined
   take(id: number): call | undefined
   values(): call[]
   size(): number
@@ -18,6 +19,10 @@ export function createPendingCalls<call>(): PendingCalls<call> {
   const ids: number[] = []
   const free: number[] = []
   let size = 0
+  const get = (id: number): call | undefined => {
+    const slot = id % slotBits
+    return ids[slot] === id ? calls[slot] : undefined
+  }
   return {
     add: (call) => {
       let slot = free.pop()
@@ -31,9 +36,10 @@ export function createPendingCalls<call>(): PendingCalls<call> {
       size++
       return ids[slot]!
     },
+    get,
     take: (id) => {
       const slot = id % slotBits
-      const call = ids[slot] === id ? calls[slot] : undefined
+      const call = get(id)
       if (call === undefined) return undefined
       calls[slot] = undefined
       free.push(slot)

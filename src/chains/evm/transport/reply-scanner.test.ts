@@ -61,7 +61,10 @@ describe('an answer', () => {
 
   test('of the usual shape', () => {
     const text = '{"jsonrpc":"2.0","id":12,"result":{"a":"}"}}'
-    expect(scanOneReply(text)).toEqual({ id: 12, ok: true, from: 34, to: 43, end: 44 })
+    expect(scanOneReply(text)).toEqual({
+      ...{ id: 12, ok: true, from: 34, to: 43, end: 44 },
+      raw: '{"a":"}"}',
+    })
   })
 
   test.each([
@@ -138,5 +141,49 @@ describe('a batch', () => {
         },
       ),
     )
+  })
+})
+
+describe('a result that the caller parses', () => {
+  const isObject = (result: string): boolean => {
+    try {
+      const value: unknown = JSON.parse(result)
+      return typeof value === 'object' && value !== null && !Array.isArray(value)
+    } catch {
+      return false
+    }
+  }
+  const scanParsed = (text: string) =>
+    scanner.scanOneReply(Buffer.from(text, 'latin1'), () => isObject)
+  const usual = (result: string) => `{"jsonrpc":"2.0","id":7,"result":${result}}`
+
+  test('is cut as by the scan', () => {
+    const part = fc.constantFrom('"', '{', '}', ',', ' ', '\n', '1', '"error":{}', ',"id":8')
+    fc.assert(
+      fc.property(
+        fc.jsonValue({ maxDepth: 3 }),
+        fc.nat(),
+        fc.nat({ max: 3 }),
+        part,
+        (value, place, removed, inserted) => {
+          const whole = usual(toLatin1(JSON.stringify({ value })))
+          const at = place % (whole.length + 1)
+          const changed = whole.slice(0, at) + inserted + whole.slice(at + removed)
+          for (const text of [whole, changed]) expect(scanParsed(text)).toEqual(scanOneReply(text))
+        },
+      ),
+      { numRuns: 500 },
+    )
+  })
+
+  test.each([
+    ['a line break at the end', `${usual('{"a":1}')}\n`],
+    ['spaces around it', usual(' {"a":1} ')],
+    ['a member behind it', usual('{"a":1},"extra":1')],
+    ['a second result', usual('{"a":1},"result":{}')],
+    ['no object', usual('null')],
+    ['an error', '{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":""}}'],
+  ])('%s', (_, text) => {
+    expect(scanParsed(text)).toEqual(scanOneReply(text))
   })
 })

@@ -27,11 +27,23 @@ const scanReply = (json: JsonText, start: number): ScannedReply | undefined =>
   (json.text.startsWith(usualStart, start) ? scanUsual(json, start) : undefined) ??
   scanAnyOrder(json, start)
 
+/** A reply, and the text of its result or error. */
+export type OneReply = ScannedReply & { raw: string }
+
+/** `TransportCall.isWhole` of the call with this id, where it has one. */
+export type WholeOf = (id: number) => ((result: string) => boolean) | undefined
+
 /** A whole body that holds one reply and nothing else; undefined when it is incomplete or ambiguous. */
-export function scanOneReply(body: Buffer): ScannedReply | undefined {
-  const json = jsonText(body.toString('latin1'))
-  const reply = scanReply(json, skipSpace(json.text, 0))
-  return reply && skipSpace(json.text, reply.end) === json.text.length ? reply : undefined
+export function scanOneReply(body: Buffer, wholeOf?: WholeOf): OneReply | undefined {
+  const text = body.toString('latin1')
+  const parsed = wholeOf && readParsed(text, wholeOf)
+  if (parsed) return parsed
+  const json = jsonText(text)
+  const reply = scanReply(json, skipSpace(text, 0))
+  if (!reply || skipSpace(text, reply.end) !== text.length) return undefined
+  const { id, ok, from, to, end } = reply
+  // A part of the text, which is hardly longer: to cut it from the bytes would be a call out of compiled code.
+  return { id, ok, from, to, end, raw: text.slice(from, to) }
 }
 
 /** A whole body that holds an array of replies. */
@@ -58,7 +70,8 @@ export function scanBatch(body: Buffer): ScannedReply[] | undefined {
 export function matchReplies(ids: number[], replies: ScannedReply[]): ScannedReply[] | undefined {
   if (replies.length !== ids.length) return undefined
   const matched: ScannedReply[] = []
-  for (const [position, reply] of replies.entries()) {
+  for (let position = 0; position < replies.length; position++) {
+    const reply = replies[position]!
     const index = ids[position] === reply.id ? position : ids.indexOf(reply.id)
     if (index < 0 || matched[index]) return undefined
     matched[index] = reply
@@ -69,18 +82,44 @@ export function matchReplies(ids: number[], replies: ScannedReply[]): ScannedRep
 // The order and spelling that almost every node uses; all others take the general way.
 function scanUsual(json: JsonText, start: number): ScannedReply | undefined {
   const { text } = json
-  const idAt = start + usualStart.length
-  let at = idAt
-  let id = 0
-  for (let char = text.charCodeAt(at); char >= 0x30 && char <= 0x39; char = text.charCodeAt(at)) {
-    id = id * 10 + char - 0x30
-    at++
-  }
-  if (at === idAt || at - idAt > 15 || !text.startsWith(usualResult, at)) return undefined
-  const from = at + usualResult.length
+  const idEnd = endOfUsualId(text, start)
+  if (idEnd < 0) return undefined
+  const from = idEnd + usualResult.length
   const to = skipValue(json, from)
   if (to < 0 || text.charCodeAt(to) !== 0x7d) return undefined
-  return { id, ok: true, from, to, end: to + 1 }
+  return { id: idAt(text, start + usualStart.length, idEnd), ok: true, from, to, end: to + 1 }
+}
+
+/** The same for a result that the caller parses: behind it nothing can follow, or it would not be one value. */
+function readParsed(text: string, wholeOf: WholeOf): OneReply | undefined {
+  if (!text.startsWith(usualStart)) return undefined
+  const idEnd = endOfUsualId(text, 0)
+  let end = text.length
+  while (text.charCodeAt(end - 1) === 0x0a) end--
+  const from = idEnd + usualResult.length
+  const to = end - 1
+  if (idEnd < 0 || to <= from || text.charCodeAt(to) !== 0x7d) return undefined
+  const id = idAt(text, usualStart.length, idEnd)
+  const isWhole = wholeOf(id)
+  // With spaces around it the general way cuts the result.
+  if (!isWhole || text.charCodeAt(from) <= 0x20 || text.charCodeAt(to - 1) <= 0x20) return undefined
+  const raw = text.slice(from, to)
+  return isWhole(raw) ? { id, ok: true, from, to, end, raw } : undefined
+}
+
+/** Where the id of a reply ends that is written as usual; -1 when it is not. */
+function endOfUsualId(text: string, start: number): number {
+  const from = start + usualStart.length
+  let at = from
+  for (let char = text.charCodeAt(at); char >= 0x30 && char <= 0x39; char = text.charCodeAt(at))
+    at++
+  return at === from || at - from > 15 || !text.startsWith(usualResult, at) ? -1 : at
+}
+
+function idAt(text: string, from: number, to: number): number {
+  let id = 0
+  for (let at = from; at < to; at++) id = id * 10 + text.charCodeAt(at) - 0x30
+  return id
 }
 
 type Found = { from: number; to: number }

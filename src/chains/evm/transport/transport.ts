@@ -39,6 +39,8 @@ export type TransportCall = {
   isUrgent?: boolean
   /** Longer strings of the answer are left out, as far as the transport can. */
   longestString?: number | undefined
+  /** Whether a text is one JSON value, for a caller that parses its result anyway: then it is not scanned as well. */
+  isWhole?: ((result: RawJson) => boolean) | undefined
   /** Called exactly once, never synchronously. */
   done(outcome: TransportOutcome): void
 }

@@ -4,7 +4,7 @@ import WebSocket from 'ws'
 import type { Clock } from '../../../lib/clock.ts'
 import { type CutMessage, createMessageCutter, idOfCut } from './message-cutter.ts'
 import { createPendingCalls } from './pending-calls.ts'
-import { scanOneReply } from './reply-scanner.ts'
+import { scanOneReply, type WholeOf } from './reply-scanner.ts'
 import type { Timer, Timers } from './timers.ts'
 import {
   badReply,
@@ -151,16 +151,18 @@ export function createWsTransport(
     entry.call.done(outcome)
   }
 
+  const wholeOf: WholeOf = (id) => pending.get(id)?.call.isWhole
+
   const receive = (data: Buffer, isBinary: boolean): void => {
-    const reply = scanOneReply(data)
+    const reply = scanOneReply(data, wholeOf)
     if (!reply) {
       receivePush(data.toString('latin1'))
       return
     }
+    const { id, ok, raw } = reply
     const isText = !isBinary && isUtf8(data)
-    const raw = data.toString('latin1', reply.from, reply.to)
-    if (!isText) finish(reply.id, badReply('not UTF-8 text'))
-    else finish(reply.id, reply.ok ? { ok: true, result: raw } : { ok: false, error: raw })
+    if (!isText) finish(id, badReply('not UTF-8 text'))
+    else finish(id, ok ? { ok, result: raw } : { ok, error: raw })
   }
 
   // An unreadable answer belongs to no call: its call times out.
