@@ -67,8 +67,11 @@ describe('the log', () => {
     log.info({ one: { two: { [name]: 'hunter2' } } }, 'c')
     log.error({ err: Object.assign(new Error('x'), { [name]: 'hunter2' }) }, 'd')
     log.error({ err: Object.assign(new Error('x'), { config: { [name]: 'hunter2' } }) }, 'e')
-    await expect.poll(text).toContain('"e"')
+    log.error({ cause: Object.assign(new Error('x'), { [name]: 'hunter2' }) }, 'f')
+    log.info({ list: [{ [name]: 'hunter2' }] }, 'g')
+    await expect.poll(text).toContain('"g"')
     expect(text()).not.toContain('hunter2')
+    expect(text().match(/\[redacted\]/g)).toHaveLength(7)
   })
 
   it('is written for people on a terminal, with the same fields hidden', async () => {

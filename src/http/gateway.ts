@@ -29,6 +29,16 @@ function receiveEnds(request: IncomingMessage, done: (ends: string) => void): vo
   request.on('end', () => done(ascii.test(start + end) ? start + end : ''))
 }
 
+/** The names and values of header lines in turn, as Node takes them. */
+const headersIn = (lines: string): string[] =>
+  lines
+    .split('\r\n')
+    .slice(0, -1)
+    .flatMap((line) => {
+      const colon = line.indexOf(': ')
+      return [line.slice(0, colon), line.slice(colon + 2)]
+    })
+
 /**
  * Serves the gateway's addresses beside the general path of the server: what that does for every
  * exchange would cost more than the calls themselves.
@@ -80,7 +90,7 @@ export function createGatewayLane(
     let isOver = false
     const reply = (served: Served) => {
       if (response.headersSent || response.destroyed) return
-      const lines = front.headersOf(served, request_id, place)
+      const lines = headersIn(front.linesOf(served, request_id, place))
       // Kept alive, the connection would delay the stop.
       if (isStopping() || isOver) lines.push('connection', 'close')
       else if (served.status === 426) lines.push('connection', 'upgrade, close')

@@ -9,7 +9,11 @@ export const tracePool = <pool extends Pool>(
   tracing: Tracing,
   network: string,
 ): pool => {
-  const open = (method: string) => tracing.open(`node ${method}`, { network, method })
+  // Outside of a trace no name is made: most calls are.
+  const open = (method: string) =>
+    tracing.traceId() === undefined
+      ? undefined
+      : tracing.open(`node ${method}`, { network, method })
   return {
     ...pool,
     send(request, done) {
@@ -37,10 +41,12 @@ export const tracePool = <pool extends Pool>(
 /** A network whose calls and reads are parts of the current trace, with the share of the cache. */
 export const traceNetwork = (network: Network, tracing: Tracing): Network => {
   const open = (method: string) =>
-    tracing.open(`gateway ${network.methodName(method)}`, {
-      chain: network.chain,
-      network: network.network,
-    })
+    tracing.traceId() === undefined
+      ? undefined
+      : tracing.open(`gateway ${network.methodName(method)}`, {
+          chain: network.chain,
+          network: network.network,
+        })
   return {
     ...network,
     call(call, session, done, connection) {

@@ -199,44 +199,71 @@ export const rateLimitHeaders = (decision: Decision): Record<string, string> => 
   return headers
 }
 
-/** Makes the same as names and values in turn; the policy of one caller after the other is rarely new. */
+/** Makes the same as names and values in turn. */
 export function createRateLimitList(): (decision: Decision) => string[] {
-  let last: Decision['windows'] = []
-  let policy = ''
-  const remembered = (windows: Decision['windows']): string => {
-    if (!isSamePolicy(windows, last)) policy = policyOf(windows)
-    last = windows
-    return policy
-  }
-  return (decision) => listOf(decision, remembered)
+  const toPolicy = rememberPolicy(policyOf)
+  return (decision) => listOf(decision, toPolicy)
 }
 
-function listOf(decision: Decision, toPolicy: (windows: Decision['windows']) => string): string[] {
+const lineStarts: Readonly<Record<WindowName, string>> = {
+  second: 'RateLimit: "second";r=',
+  hour: 'RateLimit: "hour";r=',
+  day: 'RateLimit: "day";r=',
+  month: 'RateLimit: "month";r=',
+}
+
+/** Makes the same as text, one line each. The gateway does this for every call. */
+export function createRateLimitLines(): (decision: Decision) => string {
+  const policyLine = rememberPolicy((windows) => `RateLimit-Policy: ${policyOf(windows)}\r\n`)
+  return (decision) => {
+    const { windows, window, allowed } = decision
+    let lines = windows.length > 0 ? policyLine(windows) : ''
+    for (let at = 0; at < windows.length; at++) {
+      const { window: name, remaining, reset_ms } = windows[at] as WindowState
+      if (name !== window) continue
+      lines = `${lineStarts[name]}${integer(remaining)};t=${wholeSeconds(reset_ms)}\r\n${lines}`
+    }
+    if (!allowed && !isBlocked(decision)) lines += `Retry-After: ${retryAfterSeconds(decision)}\r\n`
+    return lines
+  }
+}
+
+/** The policy of one caller after the other is rarely new. */
+function rememberPolicy(toText: (windows: WindowState[]) => string) {
+  let last: WindowState[] = []
+  let text = ''
+  return (windows: WindowState[]): string => {
+    if (!isSamePolicy(windows, last)) text = toText(windows)
+    last = windows
+    return text
+  }
+}
+
+function listOf(decision: Decision, toPolicy: (windows: WindowState[]) => string): string[] {
   const { windows, window, allowed } = decision
   const headers: string[] = []
-  // A walk with pushes instead of `find` and `map`: this runs for every answer.
-  for (const one of windows)
-    if (one.window === window) {
-      const { remaining, reset_ms } = one
-      headers.push('RateLimit', `"${window}";r=${integer(remaining)};t=${wholeSeconds(reset_ms)}`)
-    }
+  for (const one of windows) if (one.window === window) headers.push('RateLimit', stateOf(one))
   if (windows.length > 0) headers.push('RateLimit-Policy', toPolicy(windows))
   if (!allowed && !isBlocked(decision))
     headers.push('Retry-After', String(retryAfterSeconds(decision)))
   return headers
 }
 
-function isSamePolicy(windows: Decision['windows'], others: Decision['windows']): boolean {
+const stateOf = ({ window, remaining, reset_ms }: WindowState): string =>
+  `"${window}";r=${integer(remaining)};t=${wholeSeconds(reset_ms)}`
+
+function isSamePolicy(windows: WindowState[], others: WindowState[]): boolean {
   if (windows.length !== others.length) return false
   for (let index = 0; index < windows.length; index++) {
-    const [one, other] = [windows[index], others[index]]
-    if (one?.window !== other?.window || one?.limit !== other?.limit) return false
-    if (one?.seconds !== other?.seconds) return false
+    const one = windows[index] as WindowState
+    const other = others[index] as WindowState
+    if (one.window !== other.window || one.limit !== other.limit) return false
+    if (one.seconds !== other.seconds) return false
   }
   return true
 }
 
-const policyOf = (windows: Decision['windows']): string =>
+const policyOf = (windows: WindowState[]): string =>
   windows
     .map(({ window, limit, seconds }) => `"${window}";q=${integer(limit)};w=${seconds}`)
     .join(', ')

@@ -36,6 +36,17 @@ export function createFlights(): Flights {
   const board: (Flight | undefined)[] = new Array(lists).fill(undefined)
   let size = 0
 
+  // A call that joins no other opens its own: its key is hashed once.
+  let lastKey: string | undefined
+  let lastHash = 0
+  const listOf = (key: string): number => {
+    if (key !== lastKey) {
+      lastHash = hashOf(key)
+      lastKey = key
+    }
+    return lastHash
+  }
+
   const find = (key: string, hash: number): Flight | undefined => {
     let flight = board[hash]
     while (flight !== undefined && flight.key !== key) flight = flight.next
@@ -64,14 +75,16 @@ export function createFlights(): Flights {
 
   return {
     join(key, done) {
-      const flight = find(key, hashOf(key))
+      const flight = find(key, listOf(key))
       if (flight === undefined) return false
       if (flight.others) flight.others.push(done)
       else flight.others = [done]
       return true
     },
     open(key, done) {
-      const hash = hashOf(key)
+      const hash = listOf(key)
+      // A long key is not held for longer than its call.
+      lastKey = undefined
       if (isFull(hash)) return done
       const flight: Flight = { key, hash, first: done, others: undefined, next: board[hash] }
       board[hash] = flight

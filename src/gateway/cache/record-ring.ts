@@ -184,7 +184,8 @@ export function createRecordRing({ maxBytes }: { maxBytes: number }): RecordRing
     return place
   }
 
-  const write = (record: KeptRecord, saved: KeptRecord[], allowance: number) => {
+  /** Writes a record; its key is laid out, and `print` is its hash. */
+  const write = (record: KeptRecord, print: number, saved: KeptRecord[], allowance: number) => {
     const { hash, text, number } = record
     const length = unitsOfRecord(record)
     const untilEnd = size - (written % size)
@@ -193,7 +194,6 @@ export function createRecordRing({ maxBytes }: { maxBytes: number }): RecordRing
     let left = allowance
     while (size - used < length + filler) left = giveUp(saved, left)
     if (filler > 0) open(filler, -1)
-    const print = lay(record.key)
     const slot = takeSlot(print)
     const place = open(length, slot)
     words[place * 2 + keyAt] = record.key.length
@@ -223,15 +223,16 @@ export function createRecordRing({ maxBytes }: { maxBytes: number }): RecordRing
       return textAt(place)
     },
     put(record) {
-      const old = count === 0 ? -1 : slotOf(lay(record.key), record.key.length)
+      const print = lay(record.key)
+      const old = count === 0 ? -1 : slotOf(print, record.key.length)
       if (old >= 0) forget(old)
       const length = unitsOfRecord(record)
       if (length > longest) return
       if (words.length === 0) allocate()
       const saved: KeptRecord[] = []
-      write(record, saved, length)
+      write(record, print, saved, length)
       // They move on into the room of others, wanted or not, so that this comes to an end.
-      for (const one of saved) write(one, [], 0)
+      for (const one of saved) write(one, lay(one.key), [], 0)
     },
     written: () => written,
     drop(above, since) {

@@ -84,7 +84,7 @@ export function createParamsCheck(
         return refuse('INVALID_PARAMS', `${named(index)} ${problem}`, dataOf(params, index))
     }
     // Two readers could disagree about which of the two counts.
-    if (hasObject && hasDuplicateKeys(raw))
+    if (hasObject && hasDuplicateKeys(raw, args))
       return refuse('INVALID_PARAMS', `${named(0)} has a field twice`, dataOf(params, 0))
     return undefined
   }
@@ -125,8 +125,10 @@ const checks = new Map<string, Check>([
 export function findCallProblem(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return 'must be a Call object'
-  for (const [name, field] of Object.entries(value)) {
+  const call = value as Record<string, unknown>
+  for (const name of Object.keys(call)) {
     const check = checks.get(name)
+    const field = call[name]
     // A null stands for a field that is not there, as in every node.
     if (check && field !== null && !check.is(field)) return `${name} ${check.must}`
   }

@@ -59,6 +59,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   const { pool, view, cache, timeoutMs } = options
   const flights = createFlights()
   const readBlock = createBlockReader()
+  const isBlock = (result: RawJson): boolean => readBlock(result) !== undefined
   const branch = createBranchCheck(view, readBlock)
   const progress = createProgress(options)
   const fetchLogs = createLogs({ ...options, flights, progress, branch })
@@ -69,6 +70,13 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   // The text of the head is made once per block, not once per call.
   let numberOfHead = -1
   let textOfHead = ''
+  const textOf = (number: number): RawJson => {
+    if (number !== numberOfHead) {
+      numberOfHead = number
+      textOfHead = `"${toQuantity(number)}"`
+    }
+    return textOfHead
+  }
 
   /** Whether `latest` may be asked for where the block that it stood for is not to be had. */
   const mayUnpin = (method: Method, call: RpcCall, outcome: PoolOutcome): boolean => {
@@ -175,15 +183,17 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     const pin = target.pinned && plan.kind === 'number'
     const request: PoolRequest = {
       method: method.name,
-      params: pin ? pinParams(target.params, plan.index, target.number) : target.params,
+      params: pin ? pinParams(call, plan.index, textOf(target.number)) : target.params,
       idempotent: true,
       timeoutMs,
     }
     const isUseless = uselessOf(method, target)
     if (isUseless) request.isUseless = isUseless
     // A pending block has no hash yet.
-    if (method.isBlock && call.args[0] !== 'pending')
+    if (method.isBlock && call.args[0] !== 'pending') {
+      request.isWhole = isBlock
       request.isWrong = (reply) => isWrongBlock(reply, askedBlock(plan, target), readBlock)
+    }
     if (plan.kind === 'transaction')
       request.isWrong = (reply) => isOtherTransaction(reply, String(call.args[0]).toLowerCase())
     if (target.minBlock >= 0) request.minBlock = target.minBlock
@@ -230,13 +240,9 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     const head = cache && progress.usableHead(session)
     if (!head)
       return ask(method, call, session, liveTarget(method, call, progress.lowest(session)), done)
-    if (head.number !== numberOfHead) {
-      numberOfHead = head.number
-      textOfHead = `"${toQuantity(head.number)}"`
-    }
     progress.see(session, head.number)
     const { number, hash } = head
-    done({ ok: true, text: textOfHead, refusal: undefined, hit: true, number, hash })
+    done({ ok: true, text: textOf(number), refusal: undefined, hit: true, number, hash })
   }
 
   return (method, call, session, done, connection) => {

@@ -126,6 +126,8 @@ export function createEnvelopeReader({ batchLimit }: { batchLimit: number }): Re
   }
 
   return (body, glance = false) => {
+    const usual = glance ? undefined : readUsual(body)
+    if (usual) return { batch: false, calls: [usual], refusal: undefined }
     json = jsonText(body, maxDepth)
     isGlance = glance
     const from = skipSpace(body, 0)
@@ -135,6 +137,73 @@ export function createEnvelopeReader({ batchLimit }: { batchLimit: number }): Re
     const call = from === to ? undefined : readCall(from, to)
     return call ? { batch: false, calls: [call], refusal: undefined } : unreadable(body)
   }
+}
+
+const usualStart = '{"jsonrpc":"2.0","id":'
+const usualMethod = ',"method":"'
+const usualParams = '"params":['
+
+/**
+ * Reads a call in the order and spelling that most clients use; undefined where it is another one. The params are
+ * the rest of the body: if they are one JSON value, nothing else can follow them. So they are parsed, and not
+ * scanned before; the scan was a third of what it takes to read a call.
+ */
+function readUsual(body: RawJson): RpcCall | undefined {
+  const to = body.length - 1
+  if (!body.startsWith(usualStart) || body.charCodeAt(to) !== 0x7d) return undefined
+  const idEnd = skipId(body, usualStart.length)
+  if (idEnd < 0 || !body.startsWith(usualMethod, idEnd)) return undefined
+  const nameAt = idEnd + usualMethod.length
+  const nameEnd = skipName(body, nameAt)
+  if (body.charCodeAt(nameEnd) !== 0x22 || body.charCodeAt(nameEnd + 1) !== 0x2c) return undefined
+  if (!body.startsWith(usualParams, nameEnd + 2)) return undefined
+  const from = nameEnd + 2 + usualParams.length - 1
+  // Spaces behind the params belong to no part of the call.
+  if (body.charCodeAt(to - 1) !== 0x5d) return undefined
+  const params = body.slice(from, to)
+  const args = parseList(params)
+  if (!args || !isShallow(args, maxDepth - 1)) return undefined
+  const id = body.slice(usualStart.length, idEnd)
+  return { id, method: body.slice(nameAt, nameEnd), params, args, refusal: undefined }
+}
+
+/** Where a whole number ends that JSON allows; -1 when there is none, or it is long. */
+function skipId(text: string, from: number): number {
+  let at = from
+  while (isDigit(text.charCodeAt(at))) at++
+  if (at === from || at - from > 15) return -1
+  return text.charCodeAt(from) === 0x30 && at - from > 1 ? -1 : at
+}
+
+const isDigit = (char: number): boolean => char >= 0x30 && char <= 0x39
+
+/** Where a name of letters, digits and underscores ends. */
+function skipName(text: string, from: number): number {
+  let at = from
+  for (;;) {
+    const char = text.charCodeAt(at)
+    const letter = char | 0x20
+    if (!(letter >= 0x61 && letter <= 0x7a) && !isDigit(char) && char !== 0x5f) return at
+    at++
+  }
+}
+
+function parseList(text: RawJson): readonly unknown[] | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return Array.isArray(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a value is nested in at most so many levels. */
+function isShallow(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  if (levels === 0) return false
+  for (const item of Array.isArray(value) ? value : Object.values(value))
+    if (typeof item === 'object' && !isShallow(item, levels - 1)) return false
+  return true
 }
 
 const unreadable = (text: RawJson): Envelope => {

@@ -251,31 +251,42 @@ export function createServe(options: {
     serveBatch(network, session, calls, paid + part.admitted, part.decision, done)
   }
 
+  /** Reads and serves a body of which the first call was counted before: a batch is known only when it is read. */
+  const serveSmall = (
+    network: Network,
+    principal: Principal,
+    body: RawJson,
+    decision: Decision,
+    done: (served: Served) => void,
+  ) => {
+    const { batch, calls, refusal } = read(body, !decision.allowed)
+    if (refusal) {
+      // Why it failed is the better answer, also for one that is over a limit.
+      network.countRefused({ ...unread, refusal }, network.sessionOf(principal), refused(refusal))
+      done({ ...alone(refused(refusal)), decision })
+    } else if (!batch) proceed(network, principal, calls[0] as RpcCall, decision, done)
+    else if (decision.allowed)
+      serveRest(network, principal, calls, 1, decision, done).catch((error) => fail(error, done))
+    // Its params were not parsed: none of its calls may be made.
+    else serveBatch(network, network.sessionOf(principal), calls, 0, decision, done)
+  }
+
   return (network, principal, body, done, ahead) => {
-    const { organization_id } = principal
-    const fail = (error: unknown) => done(alone(faultOf(error)))
     if (ahead !== undefined || body.length > smallBodyBytes) {
-      serveLarge(network, principal, body, done, ahead).catch(fail)
+      serveLarge(network, principal, body, done, ahead).catch((error) => fail(error, done))
       return
     }
-    // How many calls a batch holds is known only when it is read: the first is admitted before that.
-    const decision = admission.admit(organization_id, network.chain, 1)
-    const go = (known: Decision) => {
-      const { batch, calls, refusal } = read(body, !known.allowed)
-      if (refusal) {
-        // Why it failed is the better answer, also for one that is over a limit.
-        network.countRefused({ ...unread, refusal }, network.sessionOf(principal), refused(refusal))
-        return done({ ...alone(refused(refusal)), decision: known })
-      }
-      if (!batch) return proceed(network, principal, calls[0] as RpcCall, known, done)
-      if (known.allowed) serveRest(network, principal, calls, 1, known, done).catch(fail)
-      // Its params were not parsed: none of its calls may be made.
-      else serveBatch(network, network.sessionOf(principal), calls, 0, known, done)
-    }
-    if (decision instanceof Promise) decision.then(go, fail)
-    else go(decision)
+    const decision = admission.admit(principal.organization_id, network.chain, 1)
+    if (decision instanceof Promise)
+      decision.then(
+        (known) => serveSmall(network, principal, body, known, done),
+        (error) => fail(error, done),
+      )
+    else serveSmall(network, principal, body, decision, done)
   }
 }
+
+const fail = (error: unknown, done: (served: Served) => void): void => done(alone(faultOf(error)))
 
 const textOf = (id: RawJson, { ok, text }: Answer): RawJson =>
   ok ? resultAnswer(id, text) : errorAnswer(id, text)

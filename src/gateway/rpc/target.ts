@@ -1,7 +1,7 @@
 import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import type { Head, RawJson } from '../../chains/evm/pool/pool-types.ts'
 import { jsonText, scanArray } from '../../lib/json/scan.ts'
-import { isHash, isQuantity, toNumber, toQuantity } from './encodings.ts'
+import { isHash, isQuantity, toNumber } from './encodings.ts'
 import type { RpcCall } from './envelope.ts'
 import type { Method } from './methods.ts'
 
@@ -100,9 +100,16 @@ export function hashTarget(
   }
 }
 
-/** The params with the number of a block instead of the parameter at this index. */
-export const pinParams = (params: RawJson, index: number, number: number): RawJson =>
-  setParam(params, index, `"${toQuantity(number)}"`)
+const latestAtEnd = '"latest"]'
+
+/** The params of a call for `latest`, with the number of a block instead of it. */
+export function pinParams({ params, args }: RpcCall, index: number, number: RawJson): RawJson {
+  // As nearly every client writes it: the scan is saved. The parameter is known to be `latest`, so what stands
+  // before the quote is no escape.
+  if (index === args.length - 1 && params.endsWith(latestAtEnd))
+    return `${params.slice(0, -latestAtEnd.length)}${number}]`
+  return setParam(params, index, number)
+}
 
 function setParam(params: RawJson, index: number, value: RawJson): RawJson {
   let at = 0

@@ -27,7 +27,7 @@ const start = async (options: { bytes: number; keepAliveTimeoutMs: number; lateM
       if (options.lateMs === undefined) reply()
       else setTimeout(reply, options.lateMs)
     },
-    headersOf: ({ body }) => ['content-length', `${body.length}`],
+    linesOf: ({ body }) => `content-length: ${body.length}\r\n`,
   } as Partial<GatewayFront> as GatewayFront
   const given: Socket[] = []
   const { accept } = createBareSockets({

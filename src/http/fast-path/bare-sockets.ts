@@ -62,8 +62,11 @@ export function createBareSockets(options: {
   const { front, operations, clientOf, handOver, keepAliveTimeoutMs } = options
   const within = options.within ?? createWithin('')
   const connections = new Set<Connection>()
-  const keepAlive = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveTimeoutMs / 1000)}\r\n\r\n`
-  const dateLine = createDateLine()
+  const timeout = Math.floor(keepAliveTimeoutMs / 1000)
+  const keptLines = createDateLines(
+    `Connection: keep-alive\r\nKeep-Alive: timeout=${timeout}\r\n\r\n`,
+  )
+  const lastLines = createDateLines('Connection: close\r\n\r\n')
   const silentTurns = Math.ceil(silenceMs / turnMs)
   const keptTurns = Math.ceil(keepAliveTimeoutMs / turnMs)
   let isClosing = false
@@ -77,15 +80,9 @@ export function createBareSockets(options: {
     turning = undefined
   }
 
-  const textOf = (
-    status: number,
-    headers: readonly string[],
-    body: string,
-    isFinal: boolean,
-  ): string => {
-    let text = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
-    for (let at = 0; at < headers.length; at += 2) text += `${headers[at]}: ${headers[at + 1]}\r\n`
-    return text + dateLine() + (isFinal ? 'Connection: close\r\n\r\n' : keepAlive) + body
+  const textOf = (status: number, lines: string, body: string, isFinal: boolean): string => {
+    const start = status === 200 ? okLine : `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
+    return start + lines + (isFinal ? lastLines() : keptLines()) + body
   }
 
   const accept = (socket: Socket): void => {
@@ -97,7 +94,7 @@ export function createBareSockets(options: {
     /** Turns since anything has moved. */
     let idleTurns = 0
     let waiting: Buffer | undefined
-    // Clients send the same head repeatedly.
+    /** The last head, with the line break before the empty line. */
     let lastText = ''
     let lastHead: RequestHead | undefined
     let lastPlace: Place | undefined
@@ -119,19 +116,14 @@ export function createBareSockets(options: {
 
     const reply = (request_id: string, served: Served) => {
       if (socket.destroyed) return
-      const headers = front.headersOf(served, request_id, lastPlace as Place)
-      put(served.status, headers, served.body, 'latin1')
+      const lines = front.linesOf(served, request_id, lastPlace as Place)
+      put(served.status, lines, served.body, 'latin1')
     }
-    const put = (
-      status: number,
-      headers: readonly string[],
-      body: string,
-      encoding: 'latin1' | 'utf8',
-    ) => {
+    const put = (status: number, lines: string, body: string, encoding: 'latin1' | 'utf8') => {
       if (socket.destroyed) return
       // Requests that have arrived behind this one are answered first.
       const isFinal = isClosing || (isLeaving && !waiting)
-      const text = textOf(status, headers, body, isFinal)
+      const text = textOf(status, lines, body, isFinal)
       idleTurns = 0
       const isFlushed = socket.write(text, encoding)
       if (!isFlushed) {
@@ -175,28 +167,31 @@ export function createBareSockets(options: {
       hangUp = front.answer(found, body, (status, headers, body) => {
         hangUp = undefined
         headers.push('content-length', `${Buffer.byteLength(body)}`)
-        put(status, headers, body, 'utf8')
+        put(status, linesOf(headers), body, 'utf8')
         proceed()
       })
+    }
+
+    const readHead = (head: string) => {
+      lastText = head
+      lastHead = readRequestHead(head)
+      lastPlace = lastOperation = undefined
+      const url = lastHead && within(lastHead.url)
+      if (!lastHead || url === undefined) return
+      const client = clientOf(socket.remoteAddress, lastHead.headers.forwardedFor)
+      lastPlace = front.find(url, client)
+      if (!lastPlace) lastOperation = operations?.find(lastHead, url, client)
     }
 
     /** Answers the request at the beginning of these bytes; false when it is not for this place. */
     const take = (bytes: Buffer): boolean => {
       const text = bytes.toString('latin1')
-      const end = text.indexOf('\r\n\r\n')
+      // Clients send the same head repeatedly: then it is neither searched for its end nor read again.
+      const isSame =
+        lastText !== '' && text.startsWith(lastText) && text.startsWith('\r\n', lastText.length)
+      const end = isSame ? lastText.length - 2 : text.indexOf('\r\n\r\n')
       if (end < 0 || end > maxHeadBytes) return false
-      const head = text.slice(0, end + 2)
-      if (head !== lastText) {
-        lastHead = readRequestHead(head)
-        lastPlace = lastOperation = undefined
-        const url = lastHead && within(lastHead.url)
-        if (lastHead && url !== undefined) {
-          const client = clientOf(socket.remoteAddress, lastHead.headers.forwardedFor)
-          lastPlace = front.find(url, client)
-          if (!lastPlace) lastOperation = operations?.find(lastHead, url, client)
-        }
-        lastText = head
-      }
+      if (!isSame) readHead(text.slice(0, end + 2))
       if (!lastHead || !(lastPlace || lastOperation)) return false
       const { headers } = lastHead
       const from = end + 4
@@ -284,16 +279,25 @@ export function createBareSockets(options: {
 
 const ignore = () => {}
 
-/** The date header, recreated once a second. */
-function createDateLine(): () => string {
+const okLine = 'HTTP/1.1 200 OK\r\n'
+
+/** The lines of headers that are given as names and values in turn. */
+function linesOf(headers: readonly string[]): string {
+  let lines = ''
+  for (let at = 0; at < headers.length; at += 2) lines += `${headers[at]}: ${headers[at + 1]}\r\n`
+  return lines
+}
+
+/** The date header and what follows it, recreated once a second. */
+function createDateLines(rest: string): () => string {
   let second = 0
-  let line = ''
+  let lines = ''
   return () => {
     const now = Math.floor(Date.now() / 1000)
     if (now !== second) {
       second = now
-      line = `Date: ${new Date(now * 1000).toUTCString()}\r\n`
+      lines = `Date: ${new Date(now * 1000).toUTCString()}\r\n${rest}`
     }
-    return line
+    return lines
   }
 }

@@ -4,7 +4,7 @@ import { gatewayDenial } from '../../domain/access/authorize.ts'
 import type { GatewayKeys } from '../../domain/access/gateway-keys.ts'
 import type { Principal } from '../../domain/access/principal.ts'
 import { noteGatewayRefusal, type RefusalCounts } from '../../domain/audit/operation.ts'
-import { createRateLimitList } from '../../domain/limits/decision.ts'
+import { createRateLimitLines } from '../../domain/limits/decision.ts'
 import type { Network } from '../../gateway/network.ts'
 import { refused } from '../../gateway/rpc/answer.ts'
 import { refusalOf, refuse } from '../../gateway/rpc/rpc-error.ts'
@@ -83,8 +83,8 @@ export type GatewayFront = {
   ): void
   /** The answer when the limits could not be checked. */
   fault(error: unknown, request_id: string): Served
-  /** The headers of an answer, names and values in turn. */
-  headersOf(served: Served, request_id: string, place: Place): string[]
+  /** The headers of an answer, each with its line break: as text, because every answer has them. */
+  linesOf(served: Served, request_id: string, place: Place): string
   badText: Served
   malformed(detail: string): Served
   tooLarge: Served
@@ -96,6 +96,30 @@ export type GatewayFront = {
 export const socketAddress: RegExp = /^(\/[^/]+\/[^/]+)\/v1\/ws(?:\/([^/?]*))?(?:\?|$)/
 const bareAddress = /^(\/[^/?]+\/[^/?]+)\/v1(?:\?|$)/
 const networkPath = /^\/[^/]+\/[^/]+$/
+
+const hitLine = 'x-portolan-cache: HIT\r\n'
+const missLine = 'x-portolan-cache: MISS\r\n'
+
+const lastDigits = Array.from({ length: 36 * 36 }, (_, number) =>
+  number.toString(36).padStart(2, '0'),
+)
+
+/**
+ * Ids that are unique without the cost of a UUID: where they came from, and a running number. Its last two digits
+ * come from a table, because `Number.prototype.toString` with a radix leaves compiled code.
+ */
+function createRequestIds(ids: Ids): () => string {
+  const origin = ids.bytes(9).toString('base64url')
+  let prefix = ''
+  let high = 0
+  let low = 0
+  return () => {
+    if (low === 0) prefix = `${origin}-${(high++).toString(36)}`
+    const id = prefix + lastDigits[low]
+    low = (low + 1) % lastDigits.length
+    return id
+  }
+}
 
 const refusal = (reason: Reason, message?: string): Served =>
   alone(refused(refuse(reason, message)))
@@ -119,10 +143,8 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
   const badKey = refusal('INVALID_KEY')
   const badType = refusal('UNSUPPORTED_MEDIA_TYPE')
   const tooLarge = refusal('BODY_TOO_LARGE', `The body is larger than ${bodyLimitBytes} bytes.`)
-  const listLimits = createRateLimitList()
-  // Unique without the cost of a UUID: where it came from, and a running number.
-  const idPrefix = ids.bytes(9).toString('base64url')
-  let lastId = 0
+  const limitLines = createRateLimitLines()
+  const nextId = createRequestIds(ids)
 
   const settle = (
     network: Network,
@@ -213,7 +235,7 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
       return { path, network: networks.get(path), key, client, isSocket: true }
     },
     noUpgrade: ({ network }, isGet) => (!network ? notFound : isGet ? notUpgraded : notSocket),
-    requestId: (given) => given ?? `${idPrefix}-${(lastId++).toString(36)}`,
+    requestId: (given) => given ?? nextId(),
     admit({ path, key, client }, isPost, headers, request_id) {
       // A connection keeps its place. A reload may have replaced or removed the network since.
       const network = networks.get(path)
@@ -251,21 +273,21 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
       if (tracing?.isSampled()) answerTraced(tracing, admitted, request_id, body, done, ahead)
       else answer(admitted, request_id, body, done, ahead)
     },
-    headersOf(served, request_id, place) {
+    linesOf(served, request_id, place) {
       const { status, body, decision, hit, hash, retryAfter } = served
-      const headers = ['x-request-id', request_id, 'x-content-type-options', 'nosniff']
+      let lines = `x-request-id: ${request_id}\r\nx-content-type-options: nosniff\r\n`
       if (status !== 204)
-        headers.push('content-type', 'application/json', 'content-length', `${body.length}`)
-      if (status === 405) headers.push('allow', place.isSocket ? 'GET' : 'POST')
-      else if (status === 426) headers.push('upgrade', 'websocket')
-      else if (status === 401) headers.push('www-authenticate', keyChallenge)
-      if (hit !== undefined) headers.push('x-portolan-cache', hit ? 'HIT' : 'MISS')
-      if (hash !== '') headers.push('x-portolan-block', `${served.number}:${hash}`)
-      if (decision) headers.push(...listLimits(decision))
+        lines += `content-type: application/json\r\ncontent-length: ${body.length}\r\n`
+      if (status === 405) lines += `allow: ${place.isSocket ? 'GET' : 'POST'}\r\n`
+      else if (status === 426) lines += 'upgrade: websocket\r\n'
+      else if (status === 401) lines += `www-authenticate: ${keyChallenge}\r\n`
+      if (hit !== undefined) lines += hit ? hitLine : missLine
+      if (hash !== '') lines += `x-portolan-block: ${served.number}:${hash}\r\n`
+      if (decision) lines += limitLines(decision)
       // What the limits say of a refusal stands there already.
       if (decision?.allowed !== false && (retryAfter !== undefined || isTemporary(status)))
-        headers.push('Retry-After', `${retryAfter ?? 1}`)
-      return headers
+        lines += `Retry-After: ${retryAfter ?? 1}\r\n`
+      return lines
     },
   }
 }

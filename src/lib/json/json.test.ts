@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { joinPath, parseJson } from './json.ts'
+import { hasDuplicateKeys, joinPath, parseJson } from './json.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 const parse = (text: string) => parseJson(bytes(text))
@@ -246,4 +246,42 @@ test('paths are written as people write them', () => {
     'a[3]',
     '[0]',
   ])
+})
+
+describe('duplicate keys of a text that was parsed before', () => {
+  test.each([
+    ['[{"a":1,"b":{"a":1}},{"a":1}]', false],
+    ['[{"a":1,"a":1}]', true],
+    ['[{"b":[{"a":{},"c":1,"a":2}]}]', true],
+    ['[{"a":":","b":"\\":"}]', false],
+    ['[{"a":1,"\\u0061":1}]', true],
+    ['[{"__proto__":1,"__proto__":2}]', true],
+    ['[{"1":1,"1":2}]', true],
+    ['[]', false],
+    ['"a:b"', false],
+  ])('%s: %s', (text, expected) => {
+    expect(hasDuplicateKeys(text, JSON.parse(text))).toBe(expected)
+  })
+
+  test('are found as by the parser, in objects of few names', () => {
+    const name = fc.constantFrom('a', 'b', 'c', 'd', 'e')
+    const { text } = fc.letrec((tie) => ({
+      text: fc.oneof(
+        { maxDepth: 4 },
+        fc.constantFrom('1', '"x"', 'null'),
+        tie('object'),
+        tie('array'),
+      ),
+      array: fc.array(tie('text'), { maxLength: 3 }).map((items) => `[${items.join(',')}]`),
+      object: fc
+        .array(fc.tuple(name, tie('text')), { maxLength: 4 })
+        .map((members) => `{${members.map(([key, value]) => `"${key}":${value}`).join(',')}}`),
+    }))
+    fc.assert(
+      fc.property(text as fc.Arbitrary<string>, (given) => {
+        expect(hasDuplicateKeys(given, JSON.parse(given))).toBe(!parse(given).ok)
+      }),
+      { numRuns: 500 },
+    )
+  })
 })

@@ -40,9 +40,42 @@ export function parseJson(bytes: Uint8Array, depth: number = maxDepth): JsonResu
   return { ok: true, value }
 }
 
-/** Whether an object in a valid JSON text has a key twice, at any depth. */
-export const hasDuplicateKeys = (text: string): boolean =>
-  findStructureProblem(text, Number.POSITIVE_INFINITY) !== undefined
+/**
+ * Whether an object in a valid JSON text has a key twice, at any depth. `value` is what the text was parsed to: it has
+ * only one of two equal keys, so that the counts differ. Names with escapes are decoded and compared.
+ */
+export const hasDuplicateKeys = (text: string, value: unknown): boolean =>
+  text.includes('\\')
+    ? findStructureProblem(text, Number.POSITIVE_INFINITY) !== undefined
+    : countNames(text) !== countKeys(value)
+
+/** The names of members in a text: each one is followed by a colon. */
+function countNames(text: string): number {
+  const { length } = text
+  let count = 0
+  for (let at = 0; at < length; at++) {
+    const char = text.charCodeAt(at)
+    if (char === 0x3a) count++
+    else if (char === 0x22) {
+      at = closingQuote(text, at)
+      if (at < 0) break
+    }
+  }
+  return count
+}
+
+function countKeys(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  let count = 0
+  if (Array.isArray(value)) {
+    for (const item of value) count += countKeys(item)
+    return count
+  }
+  const items = Object.values(value)
+  count = items.length
+  for (const item of items) count += countKeys(item)
+  return count
+}
 
 /** The path of a value inside a body, as errors name it: `addresses[3]`, `token_payload.erc20`. */
 export function joinPath(parent: string, key: string | number): string {
