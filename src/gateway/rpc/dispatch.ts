@@ -59,7 +59,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   const { pool, view, cache, timeoutMs } = options
   const flights = createFlights()
   const readBlock = createBlockReader()
-  const isBlock = (result: RawJson): boolean => readBlock(result) !== undefined
+  const isBlockText = (result: RawJson): boolean => readBlock(result) !== undefined
   const branch = createBranchCheck(view, readBlock)
   const progress = createProgress(options)
   const fetchLogs = createLogs({ ...options, flights, progress, branch })
@@ -181,27 +181,30 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   const requestOf = (method: Method, call: RpcCall, target: BlockTarget): PoolRequest => {
     const { plan } = method
     const pin = target.pinned && plan.kind === 'number'
-    const request: PoolRequest = {
+    // A pending block has no hash yet.
+    const isBlock = method.isBlock && call.args[0] !== 'pending'
+    // Always the same members in the same order, so that what reads it is compiled for one shape.
+    return {
       method: method.name,
       params: pin ? pinParams(call, plan.index, textOf(target.number)) : target.params,
+      minBlock: target.minBlock >= 0 ? target.minBlock : undefined,
+      needs: needsOf(method, target),
       idempotent: true,
       timeoutMs,
+      isUseless: uselessOf(method, target),
+      isWhole: isBlock ? isBlockText : undefined,
+      isWrong: isBlock
+        ? (reply) => isWrongBlock(reply, askedBlock(plan, target), readBlock)
+        : plan.kind === 'transaction'
+          ? (reply) => isOtherTransaction(reply, String(call.args[0]).toLowerCase())
+          : undefined,
     }
-    const isUseless = uselessOf(method, target)
-    if (isUseless) request.isUseless = isUseless
-    // A pending block has no hash yet.
-    if (method.isBlock && call.args[0] !== 'pending') {
-      request.isWhole = isBlock
-      request.isWrong = (reply) => isWrongBlock(reply, askedBlock(plan, target), readBlock)
-    }
-    if (plan.kind === 'transaction')
-      request.isWrong = (reply) => isOtherTransaction(reply, String(call.args[0]).toLowerCase())
-    if (target.minBlock >= 0) request.minBlock = target.minBlock
-    if (method.needs && pool.can(method.needs)) request.needs = method.needs
+  }
+
+  const needsOf = (method: Method, target: BlockTarget): PoolRequest['needs'] => {
     const head = target.number >= 0 ? view.head() : undefined
-    if (head && head.number - target.number > archiveDepth && pool.can('archive'))
-      request.needs = 'archive'
-    return request
+    if (head && head.number - target.number > archiveDepth && pool.can('archive')) return 'archive'
+    return method.needs && pool.can(method.needs) ? method.needs : undefined
   }
 
   const keep = (store: AnswerCache, method: Method, target: BlockTarget, result: RawJson) => {

@@ -28,8 +28,8 @@ export type PoolRequest = {
   /** The text of the params array. */
   params: RawJson
   /** Only upstreams that have reached this block are asked. */
-  minBlock?: number
-  needs?: Capability
+  minBlock?: number | undefined
+  needs?: Capability | undefined
   /** Whether it may be sent a second time: hedged, or repeated elsewhere after a failure. */
   idempotent: boolean
   timeoutMs?: number
@@ -42,13 +42,13 @@ export type PoolRequest = {
    * Whether an answer proves that this upstream cannot serve it though another might (a null for a
    * block that must exist, pruned state …): then the next upstream is asked.
    */
-  isUseless?(reply: RpcReply, upstream: string): boolean
+  isUseless?: ((reply: RpcReply, upstream: string) => boolean) | undefined
   /** Names of upstreams that are not asked, for a second opinion. */
   avoid?: readonly string[]
   /** Whether a text is one JSON value, for a caller that parses the answer anyway: then it is not scanned as well. */
-  isWhole?(result: RawJson): boolean
+  isWhole?: ((result: RawJson) => boolean) | undefined
   /** Whether an answer cannot be true: it is never given on, and counts as a failure of the upstream. */
-  isWrong?(reply: RpcReply): boolean
+  isWrong?: ((reply: RpcReply) => boolean) | undefined
   signal?: AbortSignal
 }
 
