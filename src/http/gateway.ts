@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { type Paid, smallBodyBytes } from '../domain/access/admit.ts'
 import type { Served } from '../gateway/rpc/serve.ts'
 import type { ClientAddress } from './clients/client-address.ts'
+import { createDrainPace } from './clients/drain-pace.ts'
 import type { Bound, Shares } from './clients/shares.ts'
 import { drainBody, noRoomReasons, openRoom } from './exchange.ts'
 import type { Admission, GatewayFront } from './fast-path/gateway-front.ts'
@@ -14,19 +15,37 @@ const ascii = /^[\x00-\x7f]*$/
 /** Kept of each end of a body that is refused: its id is there, if it has one. */
 const endBytes = 1_024
 
+/** How long a body that is refused is read at most. */
+const refusedMs = 5_000
+
 /**
- * Receives a body that is refused whatever it says, and keeps its two ends only. Whole ones were 45 % of a core
- * at ten bodies of 4 MiB a second, most of it for collecting their memory.
+ * Receives a body that is refused whatever it says, at the pace that its client has for such, and keeps its two ends
+ * only. Whole ones were 45 % of a core at ten bodies of 4 MiB a second, most of it for collecting their memory.
  */
-function receiveEnds(request: IncomingMessage, done: (ends: string) => void): void {
+function receiveEnds(
+  request: IncomingMessage,
+  waitMs: (bytes: number) => number,
+  done: (ends: string, isWhole: boolean) => void,
+): void {
   let start = ''
   let end = ''
-  request.on('data', (chunk: Buffer) => {
+  const finish = (isWhole: boolean) => {
+    clearTimeout(timer)
+    request.off('data', onData).off('end', onEnd)
+    // What is cut anywhere may be no valid UTF-8, and parts of it are echoed.
+    done(ascii.test(start + end) ? start + end : '', isWhole)
+  }
+  const onData = (chunk: Buffer) => {
     if (start.length < endBytes) start += chunk.toString('latin1', 0, endBytes)
     end = (end + chunk.toString('latin1', Math.max(0, chunk.length - endBytes))).slice(-endBytes)
-  })
-  // What is cut anywhere may be no valid UTF-8, and parts of it are echoed.
-  request.on('end', () => done(ascii.test(start + end) ? start + end : ''))
+    const wait = waitMs(chunk.length)
+    if (wait === 0) return
+    request.pause()
+    setTimeout(() => request.resume(), wait).unref()
+  }
+  const onEnd = () => finish(true)
+  const timer = setTimeout(finish, refusedMs, false).unref()
+  request.on('data', onData).on('end', onEnd)
 }
 
 /** The names and values of header lines in turn, as Node takes them. */
@@ -49,6 +68,7 @@ export function createGatewayLane(
   bodies?: Shares,
 ): DirectHandler {
   const { bodyLimitBytes } = front
+  const drainPace = createDrainPace()
 
   const receive = (
     request: IncomingMessage,
@@ -110,10 +130,13 @@ export function createGatewayLane(
       if ('status' in admitted) return refuse(admitted)
       if (headers.contentLength <= smallBodyBytes) return read(admitted)
       const refuseUnread = (ahead: Paid) => {
-        const answer = (ends: string) => front.answer(admitted, request_id, ends, reply, ahead)
+        const answer = (ends: string, isWhole: boolean) => {
+          isOver = !isWhole
+          front.answer(admitted, request_id, ends, reply, ahead)
+        }
         // One that waits to be asked for its body has not sent it, and is not asked.
-        if (headers.expectsContinue) answer('')
-        else receiveEnds(request, answer)
+        if (headers.expectsContinue) front.answer(admitted, request_id, '', reply, ahead)
+        else receiveEnds(request, (bytes) => drainPace(client, bytes), answer)
       }
       front.admitSize(admitted, headers.contentLength).then(
         (ahead) => (ahead.decision.allowed ? read(admitted, ahead) : refuseUnread(ahead)),

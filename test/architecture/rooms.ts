@@ -239,6 +239,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'client-errors',
     'connection-limits',
     'cors',
+    'drain-pace',
     'local',
     'shares',
     'trusted-host',

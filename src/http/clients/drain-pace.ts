@@ -1,0 +1,27 @@
+/** How long to wait before more is read of bodies that are refused. */
+export type DrainPace = (client: string, bytes: number) => number
+
+const usual = { bytesPerSecond: 8_388_608, burstBytes: 1_048_576 }
+const maxClients = 10_000
+
+/**
+ * Bounds the bytes per second that a client can make the service read for nothing. Refused bodies are read to their
+ * end, so that clients see the refusal; what is read has to be collected as garbage, and ten bodies of 4 MiB a second
+ * took 12 % of a core and pauses of 20 ms for that.
+ */
+export function createDrainPace(
+  { bytesPerSecond, burstBytes } = usual,
+  now: () => number = performance.now.bind(performance),
+): DrainPace {
+  /** When what was read would have been read at the pace. */
+  const paidUntil = new Map<string, number>()
+  return (client, bytes) => {
+    const time = now()
+    const until = Math.max(time, paidUntil.get(client) ?? 0) + (bytes * 1_000) / bytesPerSecond
+    // To the end: the first ones are those that were not heard of for the longest time.
+    paidUntil.delete(client)
+    paidUntil.set(client, until)
+    if (paidUntil.size > maxClients) paidUntil.delete(paidUntil.keys().next().value as string)
+    return Math.max(0, until - time - (burstBytes * 1_000) / bytesPerSecond)
+  }
+}
