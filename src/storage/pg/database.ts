@@ -40,7 +40,7 @@ export type Database = {
   stop(): Promise<void>
 }
 
-// Of ten connections one caller has four: two that misbehave leave some to the others.
+// Of ten connections one caller has four, and two beside others: those that misbehave leave some to them.
 const shareOfAll = 0.4
 const connectTimeoutMs = 5_000
 // A writer put to sleep inside a transaction holds the lease's row: it must not hold it for long.

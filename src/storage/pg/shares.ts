@@ -7,22 +7,52 @@ type Share = { used: number; waiting: Set<() => void> }
 // A view holds no connection: the bound is for memory only.
 const keptViews = 1_000
 
+type Options = {
+  most: number
+  timeoutMs: number
+  now?: () => number
+}
+
+/** For so long, up to twice, a caller counts as one of several. */
+const rememberedMs = 1_000
+
+/** Records each caller; true where no other one called in the last second or two. */
+const createAlone = (now: () => number): ((key: string) => boolean) => {
+  let recent = new Set<string>()
+  let earlier = new Set<string>()
+  let since = now()
+  const others = (keys: ReadonlySet<string>, key: string) => keys.size > (keys.has(key) ? 1 : 0)
+  return (key) => {
+    const age = now() - since
+    if (age >= rememberedMs) {
+      earlier = age < 2 * rememberedMs ? recent : new Set()
+      recent = new Set()
+      since = now()
+    }
+    recent.add(key)
+    return !others(recent, key) && !others(earlier, key)
+  }
+}
+
 /**
- * The database as one caller may use it: at most `most` of the connections of the pool at a time. Transactions of one
+ * The database as one caller may use it: at most `most` of the connections of the pool at a time, and half of that while
+ * others use it, too: their statements share its cores with what runs for this one. Transactions of one
  * organization wait for each other's locks (one sender, one quota) while they hold a connection; without a share the
  * others would find none left. What waits for its share holds nothing, and gives up after `timeoutMs` as the pool does.
  */
 export const createShares = (
   pool: PostgresPool,
-  { most, timeoutMs }: { most: number; timeoutMs: number },
+  { most, timeoutMs, now = performance.now.bind(performance) }: Options,
 ): ((key: string) => Kysely<Tables>) => {
   const shares = new Map<string, Share>()
+  const isAlone = createAlone(now)
+  const mostOf = (key: string) => (isAlone(key) ? most : Math.max(1, Math.floor(most / 2)))
   const views = new LRUCache<string, Kysely<Tables>>({ max: keptViews })
 
   const take = (key: string): Promise<void> | undefined => {
     const share = shares.get(key) ?? { used: 0, waiting: new Set() }
     shares.set(key, share)
-    if (share.used < most) {
+    if (share.waiting.size === 0 && share.used < mostOf(key)) {
       share.used++
       return undefined
     }
@@ -41,11 +71,15 @@ export const createShares = (
 
   const free = (key: string): void => {
     const share = shares.get(key)!
-    const [next] = share.waiting
-    if (next) {
+    share.used--
+    const most = mostOf(key)
+    for (const next of share.waiting) {
+      if (share.used >= most) break
       share.waiting.delete(next)
+      share.used++
       next()
-    } else if (--share.used === 0) shares.delete(key)
+    }
+    if (share.used === 0) shares.delete(key)
   }
 
   const connect = async (key: string): Promise<PostgresPoolClient> => {
