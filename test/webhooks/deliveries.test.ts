@@ -68,6 +68,14 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('deliveries of %s', (service)
     expect(await bench.attempts(ids[0]!)).toMatchObject([
       { attempt: 1, at: 0, status_code: 200, error: '', response_body: 'thanks' },
     ])
+    const [shown] = (
+      await bench.caller.call('ListWebhookAttempts', { webhook_history_id: ids[0]! })
+    ).webhook_attempts
+    const sent = receiver.received[0]!.headers
+    for (const { header_key, header_value } of shown!.request_headers)
+      expect([header_key, header_value]).toEqual([header_key, sent[header_key]])
+    expect(shown!.request_headers).toHaveLength(6)
+    expect(JSON.stringify(shown!.response_headers)).toContain('"header_key":"date"')
     const { webhook_histories } = await bench.caller.call('ListWebhookHistories', { webhook_id })
     expect(webhook_histories[0]).toMatchObject({
       webhook_status: 'WEBHOOK_STATUS_COMPLETED',

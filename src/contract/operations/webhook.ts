@@ -38,6 +38,7 @@ export const WebhookHistory = record('WebhookHistory', {
   notification_type: text,
   delivery_count: Count,
   delivery_time: MaybeTime,
+  create_time: extension(Timestamp),
   data: Type.Object({}, { additionalProperties: true }),
 })
 
@@ -80,6 +81,12 @@ const Webhook = record('Webhook', {
   create_time: Timestamp,
 })
 
+const AttemptHeader = record('AttemptHeader', {
+  header_key: text,
+  header_value: text,
+  is_masked: Type.Boolean({ description: 'whether the value is not kept' }),
+})
+
 const WebhookAttempt = record('WebhookAttempt', {
   attempt: Count,
   attempt_time: Timestamp,
@@ -87,6 +94,8 @@ const WebhookAttempt = record('WebhookAttempt', {
   duration_ms: Count,
   error: text,
   response_body: text,
+  request_headers: list(AttemptHeader),
+  response_headers: list(AttemptHeader),
 })
 
 const SigningSecret = Type.String({ description: 'whsec_ and base64, as in Standard Webhooks' })
@@ -212,9 +221,11 @@ export const webhook = {
   }),
   ListWebhookAttempts: operation({
     summary: 'List the attempts to deliver a notification.',
+    description:
+      'With the headers of request and answer. Values of custom headers and cookies are masked; of an answer, 16 KiB of the body and 4 KiB of the headers are kept.',
     services: 'TSPC',
     extension: true,
     request: { webhook_history_id: Id },
-    response: { webhook_attempts: list(WebhookAttempt) },
+    response: { webhook_history: WebhookHistory, webhook_attempts: list(WebhookAttempt) },
   }),
 }

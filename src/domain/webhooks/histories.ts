@@ -11,11 +11,12 @@ import {
   retryDelivery,
   retryFailed,
 } from '../../storage/webhooks/deliveries.ts'
-import { type DeliveryRow, wakeCouriers } from '../../storage/webhooks/notifications.ts'
+import { wakeCouriers } from '../../storage/webhooks/notifications.ts'
 import type { Context, WalletHandler } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { readTimes } from '../time-range.ts'
 import { readScope } from '../wallets/scope.ts'
+import { presentHeaders } from './attempt-headers.ts'
 import { getWebhook, getWebhookToSend } from './get-webhook.ts'
 
 type Position = [time: number, webhook_history_id: string]
@@ -57,6 +58,7 @@ const present = (row: HistoryRow) => ({
   notification_type: row.notification_type,
   delivery_count: row.delivery_count,
   delivery_time: row.delivery_time && toTimestamp(row.delivery_time),
+  create_time: toTimestamp(row.create_time),
   data: row.data as object,
 })
 
@@ -69,6 +71,7 @@ export const ListWebhookAttempts: WalletHandler<'ListWebhookAttempts'> = async (
   const history = await getHistory(context, scope, webhook_history_id)
   const rows = await listAttempts(context.db, history, maxAttempts)
   return {
+    webhook_history: present(history),
     webhook_attempts: rows.map((row) => ({
       attempt: row.attempt,
       attempt_time: toTimestamp(row.attempt_time),
@@ -76,6 +79,7 @@ export const ListWebhookAttempts: WalletHandler<'ListWebhookAttempts'> = async (
       duration_ms: row.duration_ms,
       error: row.error ?? '',
       response_body: row.response_body?.toString('utf8') ?? '',
+      ...presentHeaders(webhook_history_id, row),
     })),
   }
 }
@@ -114,12 +118,12 @@ export const RetryWebhookHistory: WalletHandler<'RetryWebhookHistory'> = async (
 }
 
 async function getHistory(
-  { db }: Pick<Context, 'db'>,
+  { db, clock }: Pick<Context, 'db' | 'clock'>,
   scope: WalletScope,
   webhook_history_id: string,
-): Promise<DeliveryRow> {
+): Promise<HistoryRow> {
   const row = isUuid(webhook_history_id)
-    ? await findDelivery(db, scope, webhook_history_id)
+    ? await findDelivery(db, scope, webhook_history_id, new Date(clock.now()))
     : undefined
   if (!row) throw new OperationError('WEBHOOK_HISTORY_NOT_FOUND')
   return row

@@ -96,17 +96,15 @@ export const findDelivery = async (
   db: Db,
   { organization_id, network_id }: WalletScope,
   webhook_history_id: string,
-): Promise<DeliveryRow | undefined> => {
+  now: Date,
+): Promise<HistoryRow | undefined> => {
   const endless = await listEndless(db, { organization_id, network_id })
-  return await db
-    .selectFrom('delivery')
-    .selectAll()
-    .where('webhook_history_id', '=', webhook_history_id)
-    .where('organization_id', '=', organization_id)
-    .where('network_id', '=', network_id)
-    .where('sequence', 'is not', null)
-    .where('webhook_id', 'not in', endless)
-    .executeTakeFirst()
+  const { rows } = await sql<HistoryRow>`
+    select d.*, ${stateOf(now)} from delivery d ${stateJoins}
+    where d.webhook_history_id = ${webhook_history_id} and d.organization_id = ${organization_id}
+      and d.network_id = ${network_id} and d.sequence is not null
+      and d.webhook_id <> all(${endless}::uuid[])`.execute(db)
+  return rows[0]
 }
 
 /** The newest attempts to deliver a notification, oldest first. */

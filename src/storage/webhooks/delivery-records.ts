@@ -18,6 +18,9 @@ export type AttemptRecord = {
   status_code: number | null
   error: string | null
   response_body: Buffer | null
+  /** Headers as JSON (`domain/webhooks/attempt-headers.ts`). */
+  request_headers: string | null
+  response_headers: string | null
   /** Null when it was delivered, or when no attempt is left. */
   next_attempt_time: Date | null
   /** The receiver said that it does not exist any more (410). */
@@ -161,6 +164,8 @@ const attemptColumns = [
   'status_code',
   'error',
   'response_body',
+  'request_headers',
+  'response_headers',
 ] as const
 
 /**
@@ -187,7 +192,8 @@ const storeAttempts = async (db: Db, records: readonly AttemptRecord[]): Promise
     select r.webhook_id, r.sequence, r.attempt + coalesce((
         select max(a.attempt) from delivery_attempt a
         where a.webhook_id = r.webhook_id and a.sequence = r.sequence), 0),
-      r.organization_id, r.attempt_time, r.duration_ms, r.status_code, r.error, r.response_body
+      r.organization_id, r.attempt_time, r.duration_ms, r.status_code, r.error, r.response_body,
+      r.request_headers, r.response_headers
     from ${unnestRows('delivery_attempt', attemptColumns, rows)} r
     where (select held from held) >= 0`.execute(db)
 }

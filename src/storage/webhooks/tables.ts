@@ -109,6 +109,8 @@ export const webhookTables = {
     status_code: nullable(int4),
     error: nullable(text),
     response_body: nullable(bytea),
+    request_headers: nullable(text),
+    response_headers: nullable(text),
   },
   notification_event: {
     network_id: int2,

@@ -98,6 +98,7 @@ test('a webhook that the service disables is announced to the organization and n
     ...{ webhook_history_id, sequence: 1, organization_id: one.organization_id, webhook_id: dead },
     ...{ claim_expire_time: new Date(), is_delivered: false, attempt_time: new Date() },
     ...{ duration_ms: 1, status_code: 410, error: 'gone', response_body: null },
+    ...{ request_headers: null, response_headers: null },
     ...{ next_attempt_time: null, is_gone: true, was_failing: false },
   }
   expect(await recordAttempts(db, [attempt], new Date())).toEqual([dead])

@@ -136,6 +136,8 @@ it('what courier, tracker, sender, retention and users do at once never waits in
       status_code: 200,
       error: is_delivered ? null : 'failed',
       response_body: null,
+      request_headers: null,
+      response_headers: null,
       next_attempt_time: is_delivered || Math.random() < 0.3 ? null : new Date(),
       is_gone,
       was_failing: false,

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { userAgent } from '../../domain/webhooks/attempt-headers.ts'
 import { headerContext, secretContext, unpackSecrets } from '../../domain/webhooks/secret.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Sealer } from '../../storage/access/seal.ts'
@@ -65,7 +66,7 @@ export function createReceivers({ db, sealer, log }: { db: Db; sealer: Sealer; l
       ]),
     )
     // Spelled otherwise, theirs would go out beside ours.
-    return byName.has('user-agent') ? custom : { 'user-agent': 'Portolan', ...custom }
+    return byName.has('user-agent') ? custom : { 'user-agent': userAgent, ...custom }
   }
 
   return {

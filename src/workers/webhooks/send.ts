@@ -1,3 +1,4 @@
+import { packRequestHeaders, packResponseHeaders } from '../../domain/webhooks/attempt-headers.ts'
 import { sign } from '../../domain/webhooks/secret.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Span } from '../../lib/tracing.ts'
@@ -50,6 +51,7 @@ export async function send(
   // Seconds, as Standard Webhooks has it; receivers compare it with their own clock.
   const timestamp = Math.floor(attempt_time / 1000)
   const body = bodyOf(claim)
+  const signature = sign(receiver.secrets, { id: webhook_history_id, timestamp, body })
   const outcome = await http
     .request({
       url: receiver.webhook_endpoint,
@@ -61,7 +63,7 @@ export async function send(
         'content-type': 'application/json',
         'webhook-id': webhook_history_id,
         'webhook-timestamp': `${timestamp}`,
-        'webhook-signature': sign(receiver.secrets, { id: webhook_history_id, timestamp, body }),
+        'webhook-signature': signature,
       },
       body,
       timeoutMs,
@@ -96,6 +98,10 @@ export async function send(
     status_code: answer?.status ?? null,
     error: is_delivered ? null : errorOf(outcome),
     response_body: answer && answer.body.length > 0 ? answer.body : null,
+    request_headers: packRequestHeaders({
+      ...{ custom: receiver.headers, signature, traceparent: span?.traceparent },
+    }),
+    response_headers: answer ? packResponseHeaders(answer.headers) : null,
     next_attempt_time: next === undefined ? null : new Date(next),
     is_gone: answer?.status === 410,
     was_failing: receiver.is_failing,
