@@ -9,8 +9,8 @@ import { table, writeSection } from './lib/results.ts'
 // `SMALL=1 node bench/console.ts` tries the program in seconds; its figures mean nothing.
 const size =
   process.env.SMALL === undefined
-    ? { events: 10_000, eventsPerSecond: 500, transfers: 1_000_000, pages: 200, rounds: 5 }
-    : { events: 100, eventsPerSecond: 200, transfers: 1_000_000, pages: 3, rounds: 1 }
+    ? { events: 10_000, eventsPerSecond: 500, transfers: 1_000_000, rounds: 5 }
+    : { events: 100, eventsPerSecond: 200, transfers: 20_000, rounds: 1 }
 
 /** The bound of the first load, brotli, JavaScript and CSS together. */
 const goalBytes = 80 * 1024
@@ -84,6 +84,10 @@ const figures = measured
         ['longest frame', `${whole(measured.listWorstFrameMs)} ms`],
         ['heap afterwards', `${whole(measured.listHeapMiB)} MiB`],
         ['elements in the document', measured.listElements],
+        [
+          'jump to a place whose page was dropped, until its rows are there (median)',
+          `${whole(measured.jumpMs)} ms`,
+        ],
       ],
     )
   : 'No Chromium: pages were not measured.'

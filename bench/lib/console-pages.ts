@@ -16,6 +16,8 @@ export type PageFigures = {
   listWorstFrameMs: number
   listHeapMiB: number
   listElements: number
+  /** From a jump in the whole list until the rows of that place are shown. */
+  jumpMs: number
 }
 
 const wallet = '/wallets/c/01a1e365-138e-76cb-a2c4-75d15e22dfcc'
@@ -27,10 +29,9 @@ export async function measurePages(options: {
   events: number
   eventsPerSecond: number
   transfers: number
-  pages: number
   rounds: number
 }): Promise<PageFigures> {
-  const { directory, executablePath, events, eventsPerSecond, transfers, pages, rounds } = options
+  const { directory, executablePath, events, eventsPerSecond, transfers, rounds } = options
   const stub = await startConsoleStub({ directory, transfers })
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] })
   try {
@@ -58,17 +59,11 @@ export async function measurePages(options: {
     const liveHeapMiB = await heapOf(page)
     await page.reload()
     await page.locator('tr[data-row]').first().waitFor()
-    const list = await frames(page, async () => {
-      for (let at = 0; at < pages; at++) {
-        await page.evaluate(() => window.scrollTo(0, document.documentElement.scrollHeight))
-        await page.waitForFunction(
-          (count) =>
-            Number(document.querySelector('table')?.getAttribute('aria-rowcount') ?? 0) > count,
-          (at + 2) * 100,
-        )
-      }
-    })
+    const list = await frames(page, () => page.evaluate(scrollToEnd, transfers))
+    const jumps: number[] = []
+    for (const share of [0.5, 0.1, 0.9, 0.3, 0.7]) jumps.push(await page.evaluate(jumpTo, share))
     return {
+      jumpMs: median(jumps),
       interactiveMs: median(times),
       liveEvents: events,
       liveFramesPerSecond: live.perSecond,
@@ -87,6 +82,34 @@ export async function measurePages(options: {
     await browser.close()
     await stub.stop()
   }
+}
+
+/** Scrolls to the end, and there again as often as the list grows. Runs in the page. */
+async function scrollToEnd(rows: number): Promise<void> {
+  const count = () => Number(document.querySelector('table')?.getAttribute('aria-rowcount') ?? 0)
+  const deadline = performance.now() + 1_800_000
+  while (count() <= rows && performance.now() < deadline) {
+    window.scrollTo(0, document.documentElement.scrollHeight)
+    await new Promise(requestAnimationFrame)
+  }
+}
+
+/** Scrolls to a part of the list and waits for the rows of that place. Runs in the page. */
+async function jumpTo(share: number): Promise<number> {
+  const begun = performance.now()
+  window.scrollTo(0, document.documentElement.scrollHeight * share)
+  const isThere = () => {
+    const rows = [...document.querySelectorAll('tbody tr')].filter((row) => {
+      const { top, bottom } = row.getBoundingClientRect()
+      return !row.classList.contains('spacer') && bottom > 0 && top < window.innerHeight
+    })
+    return rows.length > 10 && rows.every((row) => row.hasAttribute('data-row'))
+  }
+  for (let frame = 0; frame < 2 || !isThere(); frame++) {
+    if (performance.now() - begun > 30_000) return Number.NaN
+    await new Promise(requestAnimationFrame)
+  }
+  return performance.now() - begun
 }
 
 async function signIn(page: Page, url: string): Promise<void> {

@@ -2,8 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { roleFor as roleOfConsole } from '../../console/src/lib/roles.ts'
+import { rpcExamples } from '../../console/src/lib/rpc.ts'
 import { roleFor } from '../../src/contract/access.ts'
 import { catalogue } from '../../src/contract/operations/catalogue.ts'
+import { rpcMethods } from '../../src/contract/operations/gateway.ts'
 
 const root = join(import.meta.dirname, '../../console/src')
 // The snippets of receivers import what receivers need.
@@ -19,6 +21,14 @@ const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })
 test('the console shows each operation to the roles that may call it', () => {
   for (const entry of catalogue)
     expect([entry.name, roleOfConsole(entry.name)]).toEqual([entry.name, roleFor(entry)])
+})
+
+test('the JSON-RPC playground has an example of every method', () => {
+  const methods = rpcMethods.map(({ name }) => name.replace(/^evm_/, 'eth_'))
+  // The specification does not list it, and every client calls it.
+  expect(rpcExamples.map(({ method }) => method).toSorted()).toEqual(
+    [...methods, 'eth_chainId'].toSorted(),
+  )
 })
 
 test('the console imports the client, its own files and its libraries only', () => {

@@ -115,6 +115,7 @@ describe.runIf(browser)('the console in a real browser', { timeout: 240_000 }, a
     playground: 'playground/c/RegisterWebhook',
     gateway: 'gateway',
     methods: 'gateway/methods',
+    clients: 'gateway/clients',
     nodes: 'gateway/nodes',
     local: 'local',
     organizations: 'organizations',
@@ -207,6 +208,9 @@ describe.runIf(browser)('the console in a real browser', { timeout: 240_000 }, a
 
     await visit(page, `webhooks/c/${webhook_id}/deliveries/${webhook_history_id}`)
     await page.getByText('HTTP 500').first().waitFor()
+    // The headers of both sides are there, and the value of a custom one is not.
+    const headers = (await page.locator('.headers').allTextContents()).join()
+    expect(headers).toMatch(/x-note•+.*webhook-signaturev1,.*content-typetext\/html.*x-reason<img/)
     expect(await page.locator('main img').count()).toBe(0)
     receiver.fix()
     await page.getByRole('button', { name: 'Deliver again' }).click()
@@ -231,6 +235,10 @@ describe.runIf(browser)('the console in a real browser', { timeout: 240_000 }, a
     await page.getByLabel('Method').selectOption('eth_subscribe')
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByRole('heading', { name: 'Subscription' }).waitFor()
+    const { websocket_clients } = await client.admin.ListWebSocketClients({})
+    expect(websocket_clients.map(({ subscriptions }) => subscriptions)).toContainEqual([
+      { name: 'newHeads', subscription_count: 1 },
+    ])
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByLabel('api_key').waitFor()
     await page.reload()
@@ -333,7 +341,10 @@ async function startFailingReceiver(): Promise<{ url: string; fix(): void }> {
   const url = await startOrigin((request, response) => {
     request.resume()
     if (isFixed) response.writeHead(204).end()
-    else response.writeHead(500, { 'content-type': 'text/html' }).end(attacks().join('\n'))
+    else
+      response
+        .writeHead(500, { 'content-type': 'text/html', 'x-reason': attack })
+        .end(attacks().join('\n'))
   })
   return {
     url,

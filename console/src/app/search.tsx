@@ -1,7 +1,8 @@
 import type { Client, ItemOf } from '@portolan/client'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { Link } from '../components/link.tsx'
 import { Problem } from '../components/problem.tsx'
+import { SearchBox } from '../components/search-box.tsx'
 import { Badge } from '../components/text.tsx'
 import { chainId } from '../lib/chains.ts'
 import { shorten } from '../lib/format.ts'
@@ -15,31 +16,11 @@ type Result = ItemOf<Awaited<ReturnType<Client['admin']['ListSearchResults']>>>
 export function Search() {
   const account = useAccount()
   const { router } = useApp()
-  const box = useRef<HTMLDivElement>(null)
-  const input = useRef<HTMLInputElement>(null)
   const [query, setQuery] = useState('')
   const [results, setResults] = useState<readonly Result[] | undefined>()
   const [error, setError] = useState<unknown>()
   const { path } = router.place.value
 
-  useEffect(() => {
-    const focus = (event: KeyboardEvent) => {
-      const isTyping =
-        event.target instanceof Element && event.target.closest('input,textarea,select')
-      if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey) return
-      event.preventDefault()
-      input.current?.focus()
-    }
-    const leave = (event: MouseEvent) => {
-      if (!box.current?.contains(event.target as Node)) setResults(undefined)
-    }
-    window.addEventListener('keydown', focus)
-    window.addEventListener('mousedown', leave)
-    return () => {
-      window.removeEventListener('keydown', focus)
-      window.removeEventListener('mousedown', leave)
-    }
-  }, [])
   useEffect(() => {
     setResults(undefined)
     setQuery('')
@@ -66,54 +47,30 @@ export function Search() {
     }
   }, [query])
 
-  const onKey = (event: KeyboardEvent) => {
-    if (event.key === 'Escape') setResults(undefined)
-    const links = [...(box.current?.querySelectorAll<HTMLElement>('.search-results a') ?? [])]
-    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
-    if (step === 0 || links.length === 0) return
-    event.preventDefault()
-    const at = links.indexOf(document.activeElement as HTMLElement)
-    const next = links[at + step]
-    if (next) next.focus()
-    else input.current?.focus()
-  }
-  const submit = (event: Event) => {
-    event.preventDefault()
-    const first = results?.[0]
-    if (first) router.go(placeOf(account, first))
-  }
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the arrow keys move between the elements inside
-    <div class="search" ref={box} onKeyDown={onKey}>
-      <search>
-        <form onSubmit={submit}>
-          <input
-            ref={input}
-            type="search"
-            aria-label="Search addresses, transactions, wallets and webhooks"
-            placeholder="Address, hash, wallet or webhook"
-            autocomplete="off"
-            spellcheck={false}
-            maxLength={200}
-            value={query}
-            onInput={(event) => setQuery(event.currentTarget.value)}
-          />
-        </form>
-      </search>
-      {(results || error !== undefined) && (
-        <div class="search-results" role="status">
-          <Problem error={error} />
-          {results?.length === 0 && <p>Nothing here has this name, address or hash.</p>}
-          {results?.map((result) => (
-            <Link key={`${result.kind}${result.chain}${result.id}`} to={placeOf(account, result)}>
-              <Badge tone="sea">{result.kind}</Badge>
-              <span class="cell-text">{result.title || shorten(result.id, 14, 10)}</span>
-              {result.chain && <span class="soft">{result.chain}</span>}
-            </Link>
-          ))}
-        </div>
-      )}
-    </div>
+    <SearchBox
+      label="Search addresses, transactions, wallets and webhooks"
+      placeholder="Address, hash, wallet or webhook"
+      maxLength={200}
+      query={query}
+      onQuery={setQuery}
+      isOpen={results !== undefined || error !== undefined}
+      onClose={() => setResults(undefined)}
+      onSubmit={() => {
+        const first = results?.[0]
+        if (first) router.go(placeOf(account, first))
+      }}
+    >
+      <Problem error={error} />
+      {results?.length === 0 && <p>Nothing here has this name, address or hash.</p>}
+      {results?.map((result) => (
+        <Link key={`${result.kind}${result.chain}${result.id}`} to={placeOf(account, result)}>
+          <Badge tone="sea">{result.kind}</Badge>
+          <span class="cell-text">{result.title || shorten(result.id, 14, 10)}</span>
+          {result.chain && <span class="soft">{result.chain}</span>}
+        </Link>
+      ))}
+    </SearchBox>
   )
 }
 

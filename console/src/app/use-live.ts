@@ -10,15 +10,19 @@ export function useLive(listener: (event: LiveEvent) => void): void {
   useEffect(() => live.listen((event) => latest.current(event)), [live])
 }
 
-/** Calls the action at most once per second while wanted events arrive: lists are read again, not per event. */
-export function useLiveReload(wants: (event: LiveEvent) => boolean, action: () => void): void {
+/** Calls the action while wanted events arrive, at most once in a while: lists are read again, not per event. */
+export function useLiveReload(
+  wants: (event: LiveEvent) => boolean,
+  action: () => void,
+  everyMs = 1_000,
+): void {
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   useLive((event) => {
     if (timer.current !== undefined || !wants(event)) return
     timer.current = setTimeout(() => {
       timer.current = undefined
       action()
-    }, 1_000)
+    }, everyMs)
   })
   useEffect(() => () => clearTimeout(timer.current), [])
 }

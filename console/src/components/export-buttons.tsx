@@ -1,6 +1,6 @@
 import { allRows, download, toCsv } from '../lib/export.ts'
 import { toJson } from '../lib/format.ts'
-import type { Page } from '../lib/use-resource.ts'
+import type { Page } from '../lib/page-list.ts'
 import { Action } from './action.tsx'
 
 /** Downloads all pages of a list as CSV or JSON. */

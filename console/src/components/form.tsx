@@ -11,6 +11,7 @@ import {
   problemsOf,
   requestOf,
 } from '../lib/schema.ts'
+import { useTask } from '../lib/use-task.ts'
 import { Problem } from './problem.tsx'
 
 /** A form for the request that a schema describes. Errors of the service stand at their field. */
@@ -27,28 +28,25 @@ export function SchemaForm(props: {
   const fields = useMemo(() => fieldsOf(props.schema), [props.schema])
   const [values, setValues] = useState<FormValues>(() => initialValues(props.schema, props.known))
   const [problems, setProblems] = useState<readonly FieldProblem[]>([])
-  const [error, setError] = useState<unknown>()
-  const [busy, setBusy] = useState(false)
+  const { busy, error, run, forget } = useTask(async (request: Record<string, unknown>) => {
+    try {
+      await props.onSubmit(request)
+    } catch (failure) {
+      if (failure instanceof PortolanError) setProblems(failure.errors)
+      throw failure
+    }
+  })
   const change = (path: string, value: FormValues[string]) => {
     const next = { ...values, [path]: value }
     setValues(next)
     props.onChange?.(requestOf(fields, next).request)
   }
-  const submit = async (event: Event) => {
+  const submit = (event: Event) => {
     event.preventDefault()
     const { request, problems: found } = requestOf(fields, values)
     setProblems(found)
-    setError(undefined)
-    if (found.length > 0) return
-    setBusy(true)
-    try {
-      await props.onSubmit(request)
-    } catch (failure) {
-      setError(failure)
-      if (failure instanceof PortolanError) setProblems(failure.errors)
-    } finally {
-      setBusy(false)
-    }
+    if (found.length > 0) forget()
+    else void run(request)
   }
   const shown = fields.filter(({ name }) => !props.fixed?.includes(name))
   const atFields = shown.some(({ path }) => problemsOf(problems, path).length > 0)

@@ -3,7 +3,7 @@ import type { UsageSum } from '../lib/usage.ts'
 import type { Column } from './table.tsx'
 
 /** The columns of counted calls. */
-export const usageColumns: readonly Column<UsageSum>[] = [
+export const usageColumns: readonly Column<Pick<UsageSum, 'calls' | 'errors' | 'refused'>>[] = [
   { title: 'Calls', align: 'end', cell: ({ calls }) => formatCount(calls) },
   {
     title: 'Errors',

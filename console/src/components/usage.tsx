@@ -27,12 +27,12 @@ export function Usage({ organization_id }: { organization_id: string }) {
   )
   const usage = loaded.data?.usage
   const rows = useMemo(() => usage && sumUsage(usage, groupings[grouping]), [usage, grouping])
-  const days = useMemo(() => usage && dayLines(usage), [usage])
+  const days = useMemo(() => usage && dayLines(usage, grouping), [usage, grouping])
   return (
     <>
       {days && days.times.length > 1 && (
         <Panel>
-          <Chart title="Calls per day" times={days.times} series={days.series} />
+          <Chart title={`Calls per day${days.suffix}`} times={days.times} series={days.series} />
         </Panel>
       )}
       <Panel
@@ -109,13 +109,36 @@ export function Usage({ organization_id }: { organization_id: string }) {
   )
 }
 
-function dayLines(usage: readonly UsageRow[]) {
+/** How many methods or keys have a line of their own. */
+const shownLines = 4
+
+/** Calls and errors of each day, or the calls of the methods or keys with the most. */
+function dayLines(usage: readonly UsageRow[], grouping: keyof typeof groupings) {
   const days = sumUsage(usage, ({ day }) => [day]).sort((a, b) => a.key.localeCompare(b.key))
+  const times = days.map(({ names }) => Date.parse(`${names[0]}T00:00:00Z`) / 1000)
+  if (grouping === 'day')
+    return {
+      ...{ times, suffix: '' },
+      series: [
+        { title: 'calls', values: days.map(({ calls }) => calls) },
+        { title: 'errors', values: days.map(({ errors }) => errors) },
+      ],
+    }
+  const namesOf = groupings[grouping]
+  const keyOf = (row: UsageRow) => JSON.stringify(namesOf(row))
+  const groups = sumUsage(usage, namesOf).slice(0, shownLines)
   return {
-    times: days.map(({ names }) => Date.parse(`${names[0]}T00:00:00Z`) / 1000),
-    series: [
-      { title: 'calls', values: days.map(({ calls }) => calls) },
-      { title: 'errors', values: days.map(({ errors }) => errors) },
-    ],
+    ...{ times, suffix: grouping === 'method' ? ', by method' : ', by key' },
+    series: groups.map(({ key, names }) => {
+      const own = sumUsage(
+        usage.filter((row) => keyOf(row) === key),
+        ({ day }) => [day],
+      )
+      const calls = new Map(own.map((sum) => [sum.names[0], sum.calls]))
+      return {
+        title: names.at(-1) ?? '',
+        values: days.map((day) => calls.get(day.names[0]) ?? 0),
+      }
+    }),
   }
 }

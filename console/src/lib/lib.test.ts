@@ -16,7 +16,6 @@ import { replacementPrice } from './replacement-price.ts'
 import { rpcBody } from './rpc.ts'
 import { shellQuote, snippetOf } from './snippets.ts'
 import { sumUsage } from './usage.ts'
-import { visibleRange } from './visible-range.ts'
 
 describe('snippets', () => {
   const call = {
@@ -205,16 +204,6 @@ test('JSON-RPC texts are checked before they are sent', () => {
   expect(rpcBody('{"method":"eth_subscribe"}').isSubscription).toBe(true)
   expect(rpcBody('{"method":"eth_newBlockFilter"}').isSubscription).toBe(true)
   expect(() => rpcBody('{}')).toThrow('method')
-})
-
-test('a long table renders a window of its rows', () => {
-  const range = visibleRange({ top: -40_000, height: 40, viewport: 800, count: 1_000_000 })
-  expect(range.start).toBe(980)
-  expect(range.end - range.start).toBeLessThan(100)
-  expect(visibleRange({ top: 500, height: 40, viewport: 800, count: 3 })).toEqual({
-    start: 0,
-    end: 3,
-  })
 })
 
 test('the reference is read from OpenAPI', () => {

@@ -2,49 +2,53 @@
 export type RpcExample = { method: string; about: string; params: readonly unknown[] }
 
 const address = '0x0000000000000000000000000000000000000000'
+const hash = `0x${'0'.repeat(64)}`
+const latest = 'latest'
+const at = { fromBlock: latest, toBlock: latest }
 
-/** The methods that the playground offers first. `eth_` may also be written with the prefix of the chain. */
+const example = (method: string, about: string, ...params: unknown[]): RpcExample => ({
+  ...{ method, about, params },
+})
+
+/** The methods of the gateway. `eth_` may also be written with the prefix of the chain. */
 export const rpcExamples: readonly RpcExample[] = [
-  { method: 'eth_blockNumber', about: 'The number of the newest block.', params: [] },
-  { method: 'eth_chainId', about: 'The id of the chain.', params: [] },
-  { method: 'eth_gasPrice', about: 'The current price of gas.', params: [] },
-  { method: 'eth_getBalance', about: 'The balance of an account.', params: [address, 'latest'] },
-  {
-    method: 'eth_getTransactionCount',
-    about: 'The next nonce of an account.',
-    params: [address, 'latest'],
-  },
-  { method: 'eth_getCode', about: 'The code of a contract.', params: [address, 'latest'] },
-  {
-    method: 'eth_getBlockByNumber',
-    about: 'A block by its number or name.',
-    params: ['latest', false],
-  },
-  {
-    method: 'eth_getLogs',
-    about: 'Logs of a range of blocks.',
-    params: [{ fromBlock: 'latest', toBlock: 'latest' }],
-  },
-  {
-    method: 'eth_call',
-    about: 'Runs a call without a transaction.',
-    params: [{ to: address, data: '0x' }, 'latest'],
-  },
-  { method: 'eth_estimateGas', about: 'The gas that a call needs.', params: [{ to: address }] },
-  {
-    method: 'eth_getTransactionByHash',
-    about: 'A transaction by its hash.',
-    params: [`0x${'0'.repeat(64)}`],
-  },
-  {
-    method: 'eth_getTransactionReceipt',
-    about: 'The receipt of a transaction.',
-    params: [`0x${'0'.repeat(64)}`],
-  },
-  { method: 'eth_syncing', about: 'Whether the node is still syncing.', params: [] },
-  { method: 'net_version', about: 'The id of the network.', params: [] },
-  { method: 'web3_clientVersion', about: 'The software of the node.', params: [] },
-  { method: 'eth_subscribe', about: 'New blocks as they come (WebSocket).', params: ['newHeads'] },
+  example('eth_blockNumber', 'The number of the newest block.'),
+  example('eth_chainId', 'The id of the chain.'),
+  example('eth_gasPrice', 'The current price of gas, in the smallest unit.'),
+  example('eth_getBalance', 'The balance of an account at a block.', address, latest),
+  example('eth_getTransactionCount', 'The next nonce of an account.', address, latest),
+  example('eth_getCode', 'The code of a contract.', address, latest),
+  example('eth_getStorageAt', 'One word of the storage of a contract.', address, '0x0', latest),
+  example('eth_call', 'Runs a call without a transaction.', { to: address, data: '0x' }, latest),
+  example('eth_estimateGas', 'The gas that a call needs.', { to: address }),
+  example('eth_getLogs', 'Logs of a range of blocks, by address and topics.', at),
+  example('eth_getBlockByNumber', 'A block; true for whole transactions.', latest, false),
+  example('eth_getBlockByHash', 'A block; true for whole transactions.', hash, false),
+  example('eth_getBlockTransactionCountByNumber', 'How many transactions a block has.', latest),
+  example('eth_getBlockTransactionCountByHash', 'How many transactions a block has.', hash),
+  example('eth_getTransactionByHash', 'A transaction, pending ones too.', hash),
+  example('eth_getTransactionByBlockNumberAndIndex', 'A transaction by its place.', latest, '0x0'),
+  example('eth_getTransactionByBlockHashAndIndex', 'A transaction by its place.', hash, '0x0'),
+  example('eth_getTransactionReceipt', 'The receipt of a transaction, or null.', hash),
+  example('eth_getUncleCountByBlockNumber', 'How many uncles a block has.', latest),
+  example('eth_getUncleCountByBlockHash', 'How many uncles a block has.', hash),
+  example('eth_getUncleByBlockNumberAndIndex', 'An uncle of a block.', latest, '0x0'),
+  example('eth_getUncleByBlockHashAndIndex', 'An uncle of a block.', hash, '0x0'),
+  example('eth_sendRawTransaction', 'Sends a signed transaction to the nodes.', '0x'),
+  example('eth_subscribe', 'New blocks as they come (WebSocket).', 'newHeads'),
+  example('eth_unsubscribe', 'Ends a subscription of this connection.', '0x0'),
+  example('eth_newBlockFilter', 'A filter of new blocks; poll it with eth_getFilterChanges.'),
+  example('eth_newFilter', 'A filter of logs.', { address }),
+  example('eth_newPendingTransactionFilter', 'A filter of pending transactions.'),
+  example('eth_getFilterChanges', 'What is new since the last poll.', '0x0'),
+  example('eth_getFilterLogs', 'All logs that a filter matches.', '0x0'),
+  example('eth_uninstallFilter', 'Removes a filter.', '0x0'),
+  example('eth_syncing', 'Whether the node is still syncing.'),
+  example('eth_protocolVersion', 'The version of the protocol of the nodes.'),
+  example('net_version', 'The id of the network.'),
+  example('net_peerCount', 'How many peers the node has.'),
+  example('net_listening', 'Whether the node accepts peers.'),
+  example('web3_clientVersion', 'The software of the node.'),
 ]
 
 /** A request of the gateway; a list of them is a batch. */

@@ -1,4 +1,5 @@
-import { useCallback, useEffect, useState } from 'preact/hooks'
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { createPageList, type Page, type PageList } from './page-list.ts'
 
 /** Something that is loaded. `data` stays while it is loaded again. */
 export type Resource<T> = {
@@ -34,79 +35,54 @@ export function useResource<T>(
   return { data: state.data, error: state.error, loading: state.loading, reload }
 }
 
-/** A list that is read page by page. */
-export type PagedList<T> = {
+/** A list that is read page by page, for a component. */
+export type PagedList<T> = Pick<PageList<T>, 'at' | 'more' | 'show'> & {
+  count: number
+  /** The rows of the pages that are kept: the first ones, and those around the screen. */
   items: readonly T[]
   error: unknown
   loading: boolean
-  /** Whether there are further pages. */
   hasMore: boolean
-  /** Whether there are, and the list has all rows that it keeps. */
-  isFull: boolean
-  more(): void
   reload(): void
 }
 
-/** One page of a list. */
-export type Page<T> = { items: readonly T[]; next: string }
-
-/** The most rows that a list keeps in memory; exports go over all pages by themselves. */
-const maxItems = 100_000
-
-/** Reads the first page, and the next one whenever it is asked for. */
+/** Reads the first page, and others as they are asked for. While it is read again the old rows stay. */
 export function usePages<T>(
   load: (page_token: string | undefined, signal: AbortSignal) => Promise<Page<T>>,
   keys: readonly unknown[],
 ): PagedList<T> {
-  type State = { items: readonly T[]; next: string; error?: unknown; loading: boolean }
-  const [state, setState] = useState<State>({ items: [], next: '', loading: true })
   const [turn, setTurn] = useState(0)
-  const [wanted, setWanted] = useState('')
-  const reload = useCallback(() => setTurn((count) => count + 1), [])
-
+  const [, setVersion] = useState(0)
+  const shown = useRef<PageList<T>>(undefined)
+  const newest = useRef<PageList<T>>(undefined)
+  // Of a list that is scrolled only what is on the screen is read again: it would jump to its start.
+  const reload = useCallback(() => {
+    if (!newest.current?.reread()) setTurn((count) => count + 1)
+  }, [])
   useEffect(() => {
-    const controller = new AbortController()
-    setState((last) => ({ ...last, loading: true }))
-    setWanted('')
-    load(undefined, controller.signal).then(
-      ({ items, next }) => {
-        if (!controller.signal.aborted) setState({ items, next, loading: false })
+    const list = createPageList<T>({
+      load,
+      onChange: () => {
+        // Until its first page is there, the list before it is shown.
+        if (!list.loading() && (list.count() > 0 || !list.error())) shown.current = list
+        setVersion((count) => count + 1)
       },
-      (error: unknown) => {
-        if (!controller.signal.aborted) setState((last) => ({ ...last, error, loading: false }))
-      },
-    )
-    return () => controller.abort()
+    })
+    newest.current = list
+    shown.current ??= list
+    setVersion((count) => count + 1)
+    return () => list.stop()
   }, [...keys, turn])
-
-  useEffect(() => {
-    if (!wanted) return
-    const controller = new AbortController()
-    setState((last) => ({ ...last, loading: true }))
-    load(wanted, controller.signal).then(
-      ({ items, next }) => {
-        if (!controller.signal.aborted)
-          setState((last) => ({ items: [...last.items, ...items], next, loading: false }))
-      },
-      (error: unknown) => {
-        if (controller.signal.aborted) return
-        setState((last) => ({ ...last, error, loading: false }))
-        // The same page can be asked for again.
-        setWanted('')
-      },
-    )
-    return () => controller.abort()
-  }, [wanted])
-
+  const list = shown.current
   return {
-    items: state.items,
-    error: state.error,
-    loading: state.loading,
-    hasMore: state.next !== '' && state.items.length < maxItems,
-    isFull: state.next !== '' && state.items.length >= maxItems,
-    more: () => {
-      if (!state.loading && state.next) setWanted(state.next)
-    },
+    count: list?.count() ?? 0,
+    items: list?.kept() ?? [],
+    error: newest.current?.error(),
+    loading: newest.current?.loading() ?? true,
+    hasMore: list?.hasMore() ?? false,
+    at: (index) => list?.at(index),
+    more: () => list?.more(),
+    show: (start, end) => list?.show(start, end),
     reload,
   }
 }

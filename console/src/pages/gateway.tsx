@@ -3,6 +3,7 @@ import type { PageProps } from '../app/routes.tsx'
 import { PageHeader } from '../components/layout.tsx'
 import { LinkTabs } from '../components/tabs.tsx'
 import { pathTo } from '../lib/router.ts'
+import { Clients } from './gateway/clients.tsx'
 import { Methods } from './gateway/methods.tsx'
 import { Nodes } from './gateway/nodes.tsx'
 import { RpcPlayground } from './gateway/rpc-playground.tsx'
@@ -14,6 +15,7 @@ export function Page({ params }: PageProps) {
   const tabs = [
     ['', 'Playground'],
     ['methods', 'Methods'],
+    ['clients', 'WebSockets'],
     ...(may('ListNodes') ? [['nodes', 'Nodes and cache']] : []),
   ] as [string, string][]
   return (
@@ -29,6 +31,7 @@ export function Page({ params }: PageProps) {
       />
       {tab === '' && <RpcPlayground />}
       {tab === 'methods' && <Methods />}
+      {tab === 'clients' && <Clients />}
       {tab === 'nodes' && may('ListNodes') && <Nodes />}
     </>
   )

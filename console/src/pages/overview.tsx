@@ -8,7 +8,7 @@ import { Table } from '../components/table.tsx'
 import { Choice } from '../components/tabs.tsx'
 import { Amount, Badge, Id, Time } from '../components/text.tsx'
 import { type Chain, chainId, chainTitle, familyName, hasWallets } from '../lib/chains.ts'
-import { formatCount } from '../lib/format.ts'
+import { formatCount, formatDuration, toTime } from '../lib/format.ts'
 import { type Transfer, transactionOf, unitOf } from '../lib/records.ts'
 import { pathTo } from '../lib/router.ts'
 import { useResource } from '../lib/use-resource.ts'
@@ -68,6 +68,13 @@ function Chains() {
     }))
   })
   const headOf = (chain: Chain) => heads[`${chain.chain}/${chain.network}`]
+  /** The mean time between the blocks that came while the page was open. */
+  const intervalOf = (chain: Chain): number | null => {
+    const head = headOf(chain)
+    const [first, last] = [toTime(chain.block_time), toTime(head?.time)]
+    const blocks = Number(BigInt(head?.block ?? 0) - BigInt(chain.block_number ?? 0))
+    return first !== undefined && last !== undefined && blocks > 0 ? (last - first) / blocks : null
+  }
   const showsLag = may('ListNodes')
   return (
     <Panel title="Chains" flush>
@@ -110,6 +117,12 @@ function Chains() {
               align: 'end',
               hide: 'narrow',
               cell: (chain) => <Time at={headOf(chain)?.time || chain.block_time} />,
+            },
+            {
+              title: 'Block time',
+              align: 'end',
+              hide: 'medium',
+              cell: (chain) => formatDuration(intervalOf(chain)),
             },
             ...(showsLag
               ? [

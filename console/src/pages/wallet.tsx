@@ -9,7 +9,7 @@ import { OperationDialog } from '../components/operation-form.tsx'
 import { Problem } from '../components/problem.tsx'
 import { LinkTabs } from '../components/tabs.tsx'
 import { Id, Time } from '../components/text.tsx'
-import { type Chain, chainId, serviceOf } from '../lib/chains.ts'
+import { type Chain, chainId, isEvm, serviceOf } from '../lib/chains.ts'
 import { formatCount } from '../lib/format.ts'
 import { pathTo } from '../lib/router.ts'
 import { useResource } from '../lib/use-resource.ts'
@@ -84,6 +84,7 @@ function Wallet({ chain, wallet_id, tab }: { chain: Chain; wallet_id: string; ta
             <>
               {ask('RegisterAddress', 'Add an address', 'Track')}
               {hasImport && ask('ImportAsset', 'Import a token', 'Import')}
+              {isEvm(chain) && ask('RegisterContract', 'Track a token', 'Track', [])}
               {ask('RenameWallet', 'Rename', 'Rename')}
               {may('RemoveWallet') && (
                 <Action

@@ -66,6 +66,16 @@ export function Nodes() {
                 hide: 'medium',
                 cell: ({ error_rate }) => formatPercent(error_rate),
               },
+              {
+                title: 'Score',
+                align: 'end',
+                hide: 'medium',
+                cell: ({ score }) => (
+                  <span title="Latency in milliseconds, raised by errors. Lower is used more.">
+                    {formatCount(score)}
+                  </span>
+                ),
+              },
               { title: 'Breaker', hide: 'medium', cell: ({ breaker }) => breaker || '–' },
               {
                 title: 'Why',

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { useAccount, useApp } from '../../app/context.ts'
 import { Code } from '../../components/code.tsx'
 import { Empty, Panel } from '../../components/layout.tsx'
+import { DocumentLink } from '../../components/link.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { Badge } from '../../components/text.tsx'
 import { chainId, chainTitle, isEvm } from '../../lib/chains.ts'
@@ -18,7 +19,7 @@ const maxMessages = 50
 /** Sends JSON-RPC with the key of the account: calls and batches by POST, subscriptions over a WebSocket. */
 export function RpcPlayground() {
   const account = useAccount()
-  const { baseUrl } = useApp()
+  const { baseUrl, basePath } = useApp()
   const networks = account.chains.filter(isEvm)
   const [network, setNetwork] = useState(() => networks[0] && chainId(networks[0]))
   const [text, setText] = useState(() => rpcRequest('eth_blockNumber', []))
@@ -42,9 +43,13 @@ export function RpcPlayground() {
   }
 
   const subscribe = (body: string) => {
-    socket.current?.close()
+    const url = gatewayWsUrl(place)
+    const known = socket.current
+    // A subscription belongs to its connection, and is ended there.
+    if (known?.url === url && known.readyState === WebSocket.OPEN) return known.send(body)
+    known?.close()
     setMessages([])
-    const opened = new WebSocket(gatewayWsUrl(place))
+    const opened = new WebSocket(url)
     socket.current = opened
     opened.onopen = () => opened.send(body)
     opened.onmessage = ({ data }) =>
@@ -105,7 +110,10 @@ export function RpcPlayground() {
               </select>
             </label>
           </div>
-          <p class="hint">{aboutOf(text)}</p>
+          <p class="hint">
+            {rpcExamples.find(({ method }) => method === methodOf(text))?.about}{' '}
+            <DocumentLink href={`${basePath}/docs/guide/gateway`}>All about methods</DocumentLink>
+          </p>
           <div class="field">
             <label for="rpc">JSON-RPC, one request or a list of them</label>
             <textarea
@@ -190,7 +198,3 @@ function methodOf(text: string): string {
     return 'request'
   }
 }
-
-const aboutOf = (text: string): string =>
-  rpcExamples.find(({ method }) => method === methodOf(text))?.about ??
-  'Every method of the gateway can be sent; docs/gateway.md lists them.'

@@ -5,6 +5,7 @@ import { Link } from '../../components/link.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { Badge, Time } from '../../components/text.tsx'
 import { type Chain, chainId, chainTitle, hasWallets } from '../../lib/chains.ts'
+import { formatCount } from '../../lib/format.ts'
 import { pathTo } from '../../lib/router.ts'
 import { useResource } from '../../lib/use-resource.ts'
 
@@ -22,6 +23,9 @@ const kinds: Readonly<Record<string, string>> = {
   tracker_stalled: 'tracking stands still',
   gap: 'blocks are missing',
 }
+
+/** More than a person reads at once. */
+const shown = 8
 
 /** What needs attention, in words, with the way to its cure. */
 export function Problems() {
@@ -55,7 +59,7 @@ export function Problems() {
       {!found && !loaded.loading && !loaded.error && <Empty title="Nothing." />}
       {found && (
         <ul class="timeline">
-          {found.map(({ key, tone, title, detail, since, cure }) => (
+          {found.slice(0, shown).map(({ key, tone, title, detail, since, cure }) => (
             <li key={key} data-tone={tone}>
               <strong>{title}</strong> {since && <Time at={since} />}
               {tone === 'warn' && <Badge tone="warn">webhook</Badge>}
@@ -63,13 +67,16 @@ export function Problems() {
               <Link to={cure.to}>{cure.title}</Link>
             </li>
           ))}
+          {found.length > shown && <li>and {formatCount(found.length - shown)} more</li>}
         </ul>
       )}
     </Panel>
   )
 }
 
-/** Webhooks that are disabled or fail more often than not. */
+const disabledByHand = 'DisableWebhook was called.'
+
+/** Webhooks that the service disabled, or that fail more often than not. */
 async function failing(
   chain: Chain,
   operations: ReturnType<ReturnType<typeof useAccount>['on']>,
@@ -77,8 +84,9 @@ async function failing(
 ): Promise<Attention[]> {
   const { webhooks } = await operations.ListWebhooks({ page_size: 100 }, { signal })
   return webhooks
-    .filter(
-      ({ enabled, success_rate }) => !enabled || (success_rate !== null && success_rate < 0.5),
+    .filter(({ enabled, success_rate, disable_reason }) =>
+      // What a person disabled needs no attention.
+      enabled ? success_rate !== null && success_rate < 0.5 : disable_reason !== disabledByHand,
     )
     .map(({ webhook_id, webhook_endpoint, enabled, disable_reason, last_error }) => ({
       key: webhook_id,
