@@ -13,8 +13,9 @@ type Document = { paths: Record<string, { post: { requestBody: { content: Conten
 
 const dataDir = process.env.PORTOLAN_DATA_DIR ?? '.data'
 const connection = JSON.parse(await readFile(`${dataDir}/connection.json`, 'utf8'))
-const { base_url, admin } = connection
+const { base_url, ws_url, admin } = connection
 const client = createClient({ base_url, ...admin }) as unknown as Operations
+const usualUrl = 'http://127.0.0.1:4000'
 const longestList = 2
 const letters = (length: number) => 'EXAMPLE'.repeat(7).slice(0, length)
 
@@ -31,6 +32,8 @@ const withoutSecrets = (answer: object): object =>
     JSON.stringify(answer, (key, value: unknown) => {
       if (shown[key]) return shown[key](value)
       if (typeof value === 'bigint') return Number(value)
+      // Wherever the demo runs, the examples are of the usual address.
+      if (typeof value === 'string') return value.replaceAll(base_url, usualUrl)
       return Array.isArray(value) ? value.slice(0, longestList) : value
     }),
   )
@@ -39,6 +42,21 @@ const withoutSecrets = (answer: object): object =>
 const deleteCredential = {
   request: withoutSecrets({ api_key: '', api_secret: '' }),
   answer: {},
+}
+
+/** A demo without problems shows none. */
+const listProblems = {
+  request: {},
+  answer: {
+    problems: [
+      {
+        ...{ kind: 'tracker_stalled', chain: 'c', network: 'mainnet', subject: '' },
+        detail: 'No node of c/mainnet answers.',
+        create_time: '2026-11-16T10:40:00.000Z',
+        resolve_time: '2026-11-16T10:41:30.000Z',
+      },
+    ],
+  },
 }
 
 async function readRequests(): Promise<Record<string, object>> {
@@ -59,32 +77,23 @@ const requests = await readRequests()
 const limit = { ...requests[pathOf('admin', 'SetRateLimit')] }
 await client.admin!.SetRateLimit!({ ...limit, ...requests[pathOf('admin', 'DeleteRateLimit')] })
 
-// No document shows the id of a credential that may be rotated and revoked.
-const { credential } = (await client.admin!.CreateCredential!(
-  requests[pathOf('admin', 'CreateCredential')]!,
-)) as { credential: { credential_id: string } }
-const { credential_id } = credential
-const soon = new Date(Date.now() + 90 * 86_400_000).toISOString()
-requests[pathOf('admin', 'UpdateCredential')] = {
-  ...{ credential_id, name: 'Reports', scopes: ['c:read', 'gateway:c/mainnet:read'] },
-  ...{ allowed_client_networks: ['127.0.0.0/8', '::1/128'], expire_time: soon },
-}
-requests[pathOf('admin', 'RotateCredential')] = { credential_id, overlap_seconds: 3_600 }
-requests[pathOf('admin', 'RevokeCredential')] = { credential_id }
-
-// Nor that of an organization that may be disabled and deleted.
-const domain = `closed-${Date.now()}`
-const { organization } = (await client.admin!.CreateOrganization!({
-  ...{ name: 'Closed', domain },
-})) as { organization: { organization_id: string } }
-const { organization_id } = organization
-for (const name of ['Disable', 'Enable'])
-  requests[pathOf('admin', `${name}Organization`)] = { organization_id }
-requests[pathOf('admin', 'DeleteOrganization')] = { organization_id, domain }
-requests[pathOf('admin', 'GetOrganizationDeletion')] = { organization_id }
+// There is a WebSocket to list, and calls of the gateway whose latency was counted.
+const socket = new WebSocket(`${ws_url}/c/mainnet/v1/ws/${admin.api_key}`)
+await new Promise((resolve, reject) => {
+  socket.addEventListener('message', resolve)
+  socket.addEventListener('error', () => reject(new Error('the gateway refused the WebSocket')))
+  socket.addEventListener('open', () =>
+    socket.send('{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads"]}'),
+  )
+})
+const countedMs = 6_000
+await delay(countedMs)
 
 const isRead = (name: string) => /^(?:Get|List)/.test(name)
-const answers: Record<string, Recorded> = { 'admin/DeleteCredential': deleteCredential }
+const answers: Record<string, Recorded> = {
+  'admin/DeleteCredential': deleteCredential,
+  'admin/ListProblems': listProblems,
+}
 // What is read comes last, so that there is something to read.
 const isLast = (name: string) => name === 'RevokeCredential' || name === 'DeleteOrganization'
 const order = (name: string) => +isRead(name) * 2 + +isLast(name)
@@ -93,10 +102,12 @@ for (const { service, name } of catalogue.toSorted((a, b) => order(a.name) - ord
   if (key in answers) continue
   const request = requests[pathOf(service, name)]
   if (!request) throw new Error(`${key} has no request`)
-  answers[key] = { request, answer: withoutSecrets(await client[service]![name]!(request)) }
+  const answer = await client[service]![name]!(request)
+  answers[key] = { request: withoutSecrets(request), answer: withoutSecrets(answer) }
 }
 const recorded = Object.fromEntries(
   catalogue.map(({ service, name }) => [`${service}/${name}`, answers[`${service}/${name}`]]),
 )
 const file = new URL('../src/http/docs/examples.json', import.meta.url)
 await writeFile(file, `${JSON.stringify(recorded, null, 2)}\n`)
+socket.close()

@@ -40,6 +40,7 @@ import { rereadConfig } from './reload/reread.ts'
 import { createReadiness, createStatus, listUntracked } from './status.ts'
 import type { Wallets } from './wallets.ts'
 import { openWebhooks, type Webhooks } from './webhooks.ts'
+import { createWebSocketReports, type WebSocketReports } from './websocket-reports.ts'
 
 /** What a service is started with. */
 export type AppOptions = {
@@ -153,6 +154,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     },
     own,
   )
+  late.reports = own(createWebSocketReports({ db, log, overview }))
   const status = createStatus({
     ...{ current, db, clock, version: options.version, networks, courier, roles: roles.list },
     ...((roles.has('tracker') || roles.has('sender')) && { wallets }),
@@ -246,6 +248,7 @@ export async function startApp(options: AppOptions): Promise<App> {
 type Late = {
   sockets?: Sockets
   events?: EventStreams
+  reports?: WebSocketReports
   track?: Wallets['join']
   writeConnection?(): Promise<string>
 }
@@ -265,6 +268,7 @@ function openNotifications(foundation: Foundation, late: Late, own: Own) {
       forgetInSockets: (change) => {
         late.sockets?.forget(change)
         late.events?.changed(change)
+        late.reports?.changed(change)
       },
       onReconnect: () => late.events?.recheck(),
       onTrack: (at) => late.track?.(at),

@@ -54,7 +54,9 @@ export function startBackground(
   const { db, clock, ids, log } = installation
   const { newHolder } = parts.holders
   startMaintenance(foundation, newHolder, own)
-  const overview = createOverview({ current, places, networks, wallets, sockets, isEmbedded })
+  const overview = createOverview({
+    ...{ current, places, networks, wallets, sockets, isEmbedded, holder: ids.uuid() },
+  })
   const { nodes, lags } = overview
   // Only processes with the API have clients that could listen.
   const live = roles.has('api') ? own(startLiveEvents({ db, clock, log, nodes })) : undefined

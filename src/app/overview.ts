@@ -23,8 +23,9 @@ export function createOverview(options: {
   wallets: Pick<Wallets, 'chains' | 'nodes' | 'tracked'>
   sockets(): Sockets | undefined
   isEmbedded: boolean
+  holder: string
 }): ProcessOverview {
-  const { current, places, networks, wallets, sockets, isEmbedded } = options
+  const { current, places, networks, wallets, sockets, isEmbedded, holder } = options
   // Computed again only after a reload: it is asked with every request for an overview.
   const named = follow(current, (config) => namedNetworks(config, places))
 
@@ -72,6 +73,8 @@ export function createOverview(options: {
           cache_miss_count: misses,
         }
       }),
+    webSockets: (organization_id) => sockets()?.clients(organization_id) ?? [],
+    holder,
     streamed: () =>
       named().map(({ chain, network, isDefault }) => ({
         ...{ chain, network, at: isDefault ? chain : `${chain}/${network}` },

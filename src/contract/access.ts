@@ -22,6 +22,7 @@ const operationAccess: { readonly [name in OperationName]: Access } = {
   ListAuditEvents: 'read',
   ListCredentials: 'read',
   ListEffectiveRateLimits: 'read',
+  ListMethodUsage: 'read',
   ListOrganizations: 'read',
   ListRateLimits: 'read',
   RenameOrganization: 'write',
@@ -37,6 +38,7 @@ const operationAccess: { readonly [name in OperationName]: Access } = {
   ListNodes: 'read',
   ListProblems: 'read',
   ListSearchResults: 'read',
+  ListWebSocketClients: 'read',
   // Event streams.
   CreateStreamToken: 'read',
   // Chain queries.

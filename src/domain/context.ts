@@ -9,6 +9,7 @@ import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { EndpointRules } from '../lib/net/endpoint.ts'
 import type { Sealer } from '../storage/access/seal.ts'
+import type { WebSocketClient } from '../storage/metrics/websocket-clients.ts'
 import type { Db } from '../storage/pg/database.ts'
 import type { Replicas } from '../storage/pg/replicas.ts'
 import type { NetworkName } from '../storage/tracking/networks.ts'
@@ -69,6 +70,10 @@ export type Overview = {
   chains(): ChainOverview[]
   nodes(): (NetworkName & { upstreams: readonly NodeStatus[] })[]
   gateways(): GatewayOverview[]
+  /** The open WebSockets of this process, of one organization or of all. */
+  webSockets(organization_id: string | undefined): WebSocketClient[]
+  /** The name of this process among those that report their WebSockets. */
+  holder: string
 }
 
 /** What the installation offers to every operation. Nothing is imported from a global. */

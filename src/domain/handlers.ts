@@ -33,7 +33,7 @@ import {
   ListRateLimits,
   SetRateLimit,
 } from './admin/rate-limits.ts'
-import { GetUsage } from './admin/usage.ts'
+import { GetUsage, ListMethodUsage } from './admin/usage.ts'
 import { ListAuditEvents } from './audit/list.ts'
 import type { Context, Handler } from './context.ts'
 import { CreateStreamToken } from './events/token.ts'
@@ -41,6 +41,7 @@ import { ListChains, ListNodes, ListProblems } from './overview/chains.ts'
 import { GetCurrentCredential } from './overview/current-credential.ts'
 import { ListMetrics } from './overview/metrics.ts'
 import { ListSearchResults } from './overview/search.ts'
+import { ListWebSocketClients } from './overview/websockets.ts'
 import { GetBlock } from './query/blocks.ts'
 import { ListInternalTransactions } from './query/internal-transactions.ts'
 import { GetPendingTransaction, ListPendingTransactions } from './query/pending-transactions.ts'
@@ -173,6 +174,8 @@ const admin = {
   SetQuota,
   RenameOrganization,
   ListSearchResults,
+  ListMethodUsage,
+  ListWebSocketClients,
   SetRateLimit,
   UpdateCredential,
 }

@@ -16,7 +16,7 @@ import { createDispatch } from './rpc/dispatch.ts'
 import type { RpcCall } from './rpc/envelope.ts'
 import { createMethods, type Method } from './rpc/methods.ts'
 import { refusalOf, refuse } from './rpc/rpc-error.ts'
-import type { Session } from './streams/session.ts'
+import { latencyOf, type Session } from './streams/session.ts'
 import { createSessions } from './streams/sessions.ts'
 import { type Counters, createCounters, type Outcome } from './usage/counters.ts'
 import type { UsageDelta } from './usage/usage.ts'
@@ -124,7 +124,9 @@ export function createNetwork(options: NetworkOptions): Network {
     }
     if (answer.hit !== undefined) counters.countCache(answer.hit)
     const microseconds = begun === 0 ? 0 : (performance.now() - begun) * 1000
-    counters.count(method, outcomeOf(answer), microseconds)
+    const bucket = counters.count(method, outcomeOf(answer), microseconds)
+    // A refused call has no latency.
+    if (begun !== 0) latencyOf(session, index)[bucket]! += 1
   }
 
   return {

@@ -166,7 +166,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'sliced-limiter',
     'stored-usage',
   ],
-  'domain/overview': ['chains', 'current-credential', 'metrics', 'search'],
+  'domain/overview': ['chains', 'current-credential', 'metrics', 'search', 'websockets'],
   'domain/query': [
     'ahead',
     'blocks',
@@ -203,7 +203,14 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'transfers',
     'wallets',
   ],
-  'domain/webhooks': ['headers', 'histories', 'secret', 'signing-secret', 'webhooks'],
+  'domain/webhooks': [
+    'attempt-headers',
+    'headers',
+    'histories',
+    'secret',
+    'signing-secret',
+    'webhooks',
+  ],
   gateway: ['network', 'rest'],
   'gateway/cache': ['cache', 'flights', 'progress'],
   'gateway/rpc': [
@@ -315,7 +322,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'restore',
     'server-user',
   ],
-  'storage/metrics': ['counts', 'metrics', 'tables'],
+  'storage/metrics': ['counts', 'metrics', 'tables', 'websocket-clients'],
   'storage/migrations': ['files', 'migrate', 'plan'],
   'storage/pg': [
     'binary-arrays',

@@ -61,4 +61,5 @@ export const placements: Readonly<Record<string, Placement>> = {
   request_nonce: 'coordinator',
   tracker_cursor: 'coordinator',
   tracker_gap: 'coordinator',
+  websocket_client: 'coordinator',
 }

@@ -119,6 +119,7 @@ test('local checks need no request to the service', async () => {
       SetRateLimit
       ListEffectiveRateLimits
       GetUsage
+      ListMethodUsage
       ListAuditEvents
       SetQuota
       RenameOrganization
@@ -129,6 +130,7 @@ test('local checks need no request to the service', async () => {
       GetCurrentCredential
       ListChains
       ListNodes
+      ListWebSocketClients
       ListProblems
       ListMetrics
       ListSearchResults

@@ -153,6 +153,33 @@ describe('a service of several processes', () => {
     )
   })
 
+  it('lists the WebSockets of all processes, and the latency of methods by key', async () => {
+    const url = `${ws_url}/c/mainnet/v1/ws/${member!.api_key}`
+    const clients = await Promise.all(times(12).map(() => connect(url)))
+    await clients[0]!.call('eth_subscribe', ['newHeads'])
+    // The processes that answer differ, and each has connections that the other one reports.
+    const list = async () =>
+      (await call(member!, 'admin/ListWebSocketClients', {})).websocket_clients
+    for (let turn = 0; turn < 3; turn++)
+      await waitFor('all are listed', async () => (await list()).length === 12)
+    const rows = (await list()) as { client: string; subscriptions: object[] }[]
+    expect(rows.flatMap(({ subscriptions }) => subscriptions)).toEqual([
+      { name: 'newHeads', subscription_count: 1 },
+    ])
+    expect(rows[0]).toMatchObject({
+      ...{ chain: 'c', network: 'mainnet', organization_id, client: '127.0.0.1' },
+      buffered_bytes: 0,
+    })
+    for (const { ws } of clients) ws.close()
+    await waitFor('they are gone', async () => (await list()).length === 0)
+    await waitFor('the calls are counted', async () => {
+      const usage = { organization_id, per_key: true }
+      const { methods } = await call(member!, 'admin/ListMethodUsage', usage)
+      const found = methods.find(({ method }: { method: string }) => method === 'eth_blockNumber')
+      return found?.p50_ms > 0 && found.api_key_hint.startsWith(member!.api_key.slice(0, 8))
+    })
+  })
+
   it('replaces a process by plan without a failed request, and asks its clients to connect again', async () => {
     const url = `${ws_url}/c/mainnet/v1/ws/${member!.api_key}`
     const clients = await Promise.all(times(12).map(() => connect(url)))

@@ -79,6 +79,16 @@ test('ListMetrics adds up what processes have written', async () => {
   expect((await call('admin/ListMetrics', long, admin)).status).toBe(400)
 })
 
+test('members list the methods and WebSockets of their own organization only', async () => {
+  const stranger = await service.createTenant()
+  const { organization_id } = tenant
+  for (const operation of ['admin/ListMethodUsage', 'admin/ListWebSocketClients']) {
+    expect((await call(operation, { organization_id })).status).toBe(200)
+    const { status } = await call(operation, { organization_id }, stranger.member)
+    expect([operation, status]).toEqual([operation, 404])
+  }
+})
+
 test('a quantile lies within its bucket', () => {
   expect(quantile([], 0.5)).toBeNull()
   expect(quantile([0, 0], 0.5)).toBeNull()

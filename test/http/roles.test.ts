@@ -17,8 +17,10 @@ const memberMay = [
   'ListAuditEvents',
   'ListChains',
   'ListEffectiveRateLimits',
+  'ListMethodUsage',
   'ListRateLimits',
   'ListSearchResults',
+  'ListWebSocketClients',
   'RotateCredential',
 ]
 // What the request names does not exist.

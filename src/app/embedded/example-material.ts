@@ -11,6 +11,11 @@ import type { Log } from '../../lib/log.ts'
 import type { Pair } from '../bootstrap.ts'
 import type { ChainKeeper } from './chain-keeper.ts'
 import type { DemoWallets } from './demo.ts'
+import {
+  ensureAdministration,
+  orIfMissing,
+  type SpareAdministration,
+} from './example-administration.ts'
 
 type Hex = `0x${string}`
 
@@ -42,8 +47,7 @@ export type ExampleMaterial = {
     pending_from: string
   }
   contracts?: DevFacts['contracts']
-  /** An organization with rate limits of its own, so that those of the demo stay as configured. */
-  limited_organization_id?: string
+  administration?: SpareAdministration
 }
 
 type Options = {
@@ -56,13 +60,6 @@ type Options = {
   log: Log
 }
 
-/** Limits of an organization that makes no calls. */
-export const limits = {
-  per_second_limit: 100,
-  per_hour_limit: 100_000,
-  per_day_limit: 1_000_000,
-  per_month_limit: 20_000_000,
-}
 const spareName = 'Example wallet'
 
 /**
@@ -80,7 +77,7 @@ export async function prepareExamples(material: ExampleMaterial, options: Option
   }
   material.contracts = facts.c?.contracts
   await attempt('admin', async () => {
-    material.limited_organization_id = await ensureLimits(client)
+    material.administration = await ensureAdministration(client)
   })
   const services = Object.keys(wallets) as WalletService[]
   for (const service of services)
@@ -102,27 +99,6 @@ export async function prepareExamples(material: ExampleMaterial, options: Option
       const { webhook_id } = wallets[service]!
       material.webhook_history_ids[service] = await findHistory(client[service], webhook_id, signal)
     })
-}
-
-async function ensureLimits({ admin }: Client): Promise<string> {
-  const domain = 'example-limits'
-  const { organization } = await orIfMissing(admin.GetOrganizationByDomain({ domain }), () =>
-    admin.CreateOrganization({ name: 'Example', domain }),
-  )
-  const { organization_id } = organization
-  // GetRateLimit reads the one, DeleteRateLimit removes the other.
-  for (const chain of ['admin', '*'])
-    await admin.SetRateLimit({ organization_id, chain, ...limits })
-  return organization_id
-}
-
-async function orIfMissing<T>(found: Promise<T>, make: () => Promise<T>): Promise<T> {
-  try {
-    return await found
-  } catch (error) {
-    if (error instanceof PortolanError && error.status === 404) return await make()
-    throw error
-  }
 }
 
 async function ensureSpare(

@@ -1,11 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { DemoWallet, DemoWallets } from './demo.ts'
-import {
-  type ExampleMaterial,
-  exampleServers,
-  limits,
-  type SpareWallet,
-} from './example-material.ts'
+import { limits, type SpareAdministration } from './example-administration.ts'
+import { type ExampleMaterial, exampleServers, type SpareWallet } from './example-material.ts'
 
 /** Requests by service and operation, as `c/GetWallet`. */
 export type Examples = Readonly<Record<string, object>>
@@ -32,8 +28,7 @@ export function exampleRequests(
   }
   if (wallets.c) add('c', contractRequests(wallets.c, material))
   if (organization_id !== undefined) add('admin', adminRequests(organization_id))
-  if (material.limited_organization_id !== undefined)
-    add('admin', limitRequests(material.limited_organization_id))
+  if (material.administration) add('admin', spareAdministration(material.administration))
   if (material.query) add('q', queryRequests(material.query))
   return examples
 }
@@ -169,18 +164,37 @@ const adminRequests = (organization_id: string): Record<string, object> => ({
   GetCurrentCredential: {},
   ListChains: {},
   ListNodes: {},
+  ListMethodUsage: { organization_id, per_key: true },
+  ListWebSocketClients: {},
   ListProblems: {},
   ListMetrics: {},
   ListSearchResults: { query: 'demo' },
   CreateStreamToken: {},
 })
 
-const limitRequests = (organization_id: string): Record<string, object> => ({
+/** What would disturb the demo is done to organizations and credentials that it does not use. */
+const spareAdministration = ({
+  limited_organization_id: organization_id,
+  disabled_organization_id,
+  deleted,
+  erased_organization_id,
+  credential_ids,
+}: SpareAdministration): Record<string, object> => ({
   GetRateLimit: { organization_id, chain: 'admin' },
   SetRateLimit: { organization_id, chain: 'admin', ...limits },
   SetQuota: { organization_id, quota_name: 'QUOTA_WEBHOOKS', quota_limit: 20_000 },
   DeleteRateLimit: { organization_id, chain: '*' },
   ListRateLimits: { organization_id },
+  DisableOrganization: { organization_id: disabled_organization_id },
+  DeleteOrganization: deleted,
+  GetOrganizationDeletion: { organization_id: erased_organization_id },
+  UpdateCredential: {
+    ...{ credential_id: credential_ids.update, name: 'Example to update' },
+    ...{ scopes: ['c:read', 'gateway:c/mainnet:read'] },
+    allowed_client_networks: ['127.0.0.0/8', '::1/128'],
+  },
+  RotateCredential: { credential_id: credential_ids.rotate, overlap_seconds: 3_600 },
+  RevokeCredential: { credential_id: credential_ids.revoke },
 })
 
 const digestOf = (text: string): string =>

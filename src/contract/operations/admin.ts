@@ -24,6 +24,7 @@ import {
   AuditResult,
   Credential,
   EffectiveRateLimit,
+  MethodUsageRow,
   NewCredential,
   Organization,
   OrganizationDeletion,
@@ -44,6 +45,8 @@ const restrictions = {
   allowed_client_networks: optional(ClientNetworks),
   expire_time: optional(FutureTime),
 }
+const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' })
+const days = { start_day: optional(Day), end_day: optional(Day) }
 const Secret = Type.String({ minLength: 1, maxLength: 200 })
 
 /** The administration operations (spec 4.2) and the extensions that a new installation needs. */
@@ -201,10 +204,23 @@ export const admin = {
     request: {
       organization_id: Id,
       chain: optional(ChainName),
-      start_day: optional(Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' })),
-      end_day: optional(Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' })),
+      ...days,
     },
     response: { usage: list(UsageRow), quotas: list(Quota) },
+  }),
+  ListMethodUsage: operation({
+    summary: 'List the methods of the gateway by calls, errors and latency.',
+    description:
+      'Of all keys of the organization together, or with `per_key` for each key. Over the last 30 days unless given; at most 1,000 rows, the most called first. Latencies are those of answered calls, from buckets whose bounds double. Counts are some seconds old.',
+    services: 'A',
+    extension: true,
+    request: {
+      organization_id: Id,
+      chain: optional(ChainName),
+      per_key: flag('count each key apart'),
+      ...days,
+    },
+    response: { methods: list(MethodUsageRow) },
   }),
   ListAuditEvents: operation({
     summary: 'List audit events, newest first.',

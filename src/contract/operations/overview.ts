@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Count, Timestamp, text, timeRange } from '../fields.ts'
+import { Count, Id, optional, Timestamp, text, timeRange } from '../fields.ts'
 import { operation } from '../operation.ts'
 import { Credential, Organization } from '../records/admin.ts'
 import { list, record } from '../variant.ts'
@@ -43,6 +43,12 @@ const Node = record('Node', {
   lag_blocks: orNull(Height),
   latency_ms: orNull(Type.Number()),
   error_rate: Type.Number(),
+  score: orNull(
+    Type.Number({
+      description:
+        'its latency in milliseconds, raised by errors: of nodes that can serve a call, those with a lower score are used more',
+    }),
+  ),
   breaker: text,
 })
 
@@ -54,6 +60,21 @@ const GatewayStatus = record('GatewayStatus', {
   cache_bytes: Count,
   cache_hit_count: Count,
   cache_miss_count: Count,
+})
+
+const WebSocketClient = record('WebSocketClient', {
+  ...place,
+  organization_id: text,
+  credential_id: text,
+  client: Type.String({ description: 'the address that it connected from' }),
+  open_time: Timestamp,
+  subscriptions: list(
+    record('SubscriptionCount', {
+      name: Type.String({ description: 'such as newHeads or logs' }),
+      subscription_count: Count,
+    }),
+  ),
+  buffered_bytes: Type.Integer({ description: 'bytes that the client has not read yet' }),
 })
 
 const Problem = record('TrackingProblem', {
@@ -127,6 +148,15 @@ export const overview = {
     extension: true,
     request: {},
     response: { nodes: list(Node), gateways: list(GatewayStatus) },
+  }),
+  ListWebSocketClients: operation({
+    summary: 'List the WebSockets of the gateway that are open, with their subscriptions.',
+    description:
+      'Of all processes of the installation that answer within half a second; the oldest first, at most 1,000. ROLE_ADMIN sees those of all organizations, or with `organization_id` those of one; others see their own.',
+    services: 'A',
+    extension: true,
+    request: { organization_id: optional(Id) },
+    response: { websocket_clients: list(WebSocketClient) },
   }),
   ListProblems: operation({
     summary: 'List problems of tracking: those that last, then the newest that are over.',

@@ -79,6 +79,20 @@ export const UsageRow = record('UsageRow', {
   refused: Count,
 })
 
+/** Calls of one method of the gateway, of all keys or of one. */
+export const MethodUsageRow = record('MethodUsageRow', {
+  chain: text,
+  network: text,
+  method: text,
+  credential_id: Type.String({ description: 'empty where all keys are counted together' }),
+  api_key_hint: Type.String({ description: 'empty too where the key is gone' }),
+  calls: Count,
+  errors: Count,
+  refused: Count,
+  p50_ms: orNull(Type.Number({ description: 'half of the answered calls were faster' })),
+  p99_ms: orNull(Type.Number({ description: '99 of 100 answered calls were faster' })),
+})
+
 /** What an organization may have of something, and has. */
 export const Quota = record('Quota', {
   quota_name: Type.Enum(quotaNames),

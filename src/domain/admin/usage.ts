@@ -1,9 +1,10 @@
 import { OperationError } from '../../contract/errors/errors.ts'
 import { maxCredentials } from '../../contract/limits.ts'
 import { listCredentials } from '../../storage/access/credentials.ts'
-import { listMethodUsage } from '../../storage/access/method-usage.ts'
+import { listMethodTotals, listMethodUsage } from '../../storage/access/method-usage.ts'
 import { keyHint, sealContext } from '../access/credential-keys.ts'
 import type { AdminHandler, Context } from '../context.ts'
+import { quantile } from '../overview/metrics.ts'
 import { getOrganization } from './organizations.ts'
 import { presentQuotas } from './quotas.ts'
 
@@ -11,17 +12,14 @@ import { presentQuotas } from './quotas.ts'
 const dayMs = 86_400_000
 const defaultDays = 30
 const maxRows = 10_000
+const maxMethods = 1_000
+
 /** Counts the calls of an organization, operations and those of the gateway; the last 30 days by default. */
 export const GetUsage: AdminHandler<'GetUsage'> = async (context, request) => {
   const { organization_id } = await getOrganization(context, request.organization_id)
-  const to_day = readDay(request.end_day, 'end_day') ?? dayOf(context.clock.now())
-  const from_day =
-    readDay(request.start_day, 'start_day') ?? dayOf(Date.parse(to_day) - (defaultDays - 1) * dayMs)
-  if (from_day > to_day) throw badDay('start_day', 'Must not be after end_day.')
   const { chain } = request
   const rows = await listMethodUsage(context.db, organization_id, {
-    from_day,
-    to_day,
+    ...readDays(context, request),
     chain,
     limit: maxRows,
   })
@@ -38,6 +36,42 @@ export const GetUsage: AdminHandler<'GetUsage'> = async (context, request) => {
     refused: row.refused_count,
   }))
   return { usage, quotas: await presentQuotas(context, organization_id) }
+}
+
+/** Lists the methods of the gateway by calls, errors and latency. */
+export const ListMethodUsage: AdminHandler<'ListMethodUsage'> = async (context, request) => {
+  const { organization_id } = await getOrganization(context, request.organization_id)
+  const { chain, per_key: isPerKey = false } = request
+  const rows = await listMethodTotals(context.db, organization_id, {
+    ...readDays(context, request),
+    ...{ chain, isPerKey, limit: maxMethods },
+  })
+  const hints = isPerKey ? await hintsOf(context, organization_id) : new Map<string, string>()
+  return {
+    methods: rows.map((row) => ({
+      chain: row.chain,
+      network: row.network,
+      method: row.method,
+      credential_id: row.credential_id ?? '',
+      api_key_hint: hints.get(row.credential_id ?? '') ?? '',
+      calls: row.call_count,
+      errors: row.error_count,
+      refused: row.refused_count,
+      p50_ms: quantile(row.latency_counts, 0.5),
+      p99_ms: quantile(row.latency_counts, 0.99),
+    })),
+  }
+}
+
+function readDays(
+  { clock }: Pick<Context, 'clock'>,
+  request: { start_day?: string; end_day?: string },
+) {
+  const to_day = readDay(request.end_day, 'end_day') ?? dayOf(clock.now())
+  const from_day =
+    readDay(request.start_day, 'start_day') ?? dayOf(Date.parse(to_day) - (defaultDays - 1) * dayMs)
+  if (from_day > to_day) throw badDay('start_day', 'Must not be after end_day.')
+  return { from_day, to_day }
 }
 
 /** The hint of each key. */

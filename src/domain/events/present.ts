@@ -25,5 +25,6 @@ export const presentNode = ({ chain, network }: NetworkName, node: NodeStatus) =
   lag_blocks: node.lag === null ? null : `${node.lag}`,
   latency_ms: node.latency_ms?.p50 ?? null,
   error_rate: node.error_rate,
+  score: node.latency_ms && Math.round((node.latency_ms.p50 + 1) * (1 + 20 * node.error_rate)),
   breaker: node.breaker,
 })

@@ -1,4 +1,5 @@
 import type { Principal } from '../../domain/access/principal.ts'
+import { latencyBuckets } from '../usage/counters.ts'
 
 /** What the gateway knows of one key on one network. */
 export type Session = {
@@ -17,6 +18,8 @@ export type Session = {
   errors: Float64Array
   /** Those of the errors that a rate limit refused. */
   refused: Float64Array
+  /** Answered calls by latency, of the methods that the key has called. */
+  latency: (Float64Array | undefined)[]
   /** Whether anything was counted since. */
   counted: boolean
 }
@@ -33,5 +36,15 @@ export const createSession = (principal: Principal, methods: number): Session =>
   calls: new Float64Array(methods + 1),
   errors: new Float64Array(methods + 1),
   refused: new Float64Array(methods + 1),
+  latency: new Array(methods + 1).fill(undefined),
   counted: false,
 })
+
+/** The latencies of a method. They are made with its first call: most keys use few methods. */
+export const latencyOf = (session: Session, method: number): Float64Array => {
+  const known = session.latency[method]
+  if (known) return known
+  const made = new Float64Array(latencyBuckets)
+  session.latency[method] = made
+  return made
+}

@@ -40,6 +40,7 @@ export function createSessions(options: {
         call_count,
         error_count,
         refused_count: session.refused[index] ?? 0,
+        latency_counts: takeLatency(session.latency[index]),
       })
     }
     session.calls.fill(0)
@@ -47,6 +48,13 @@ export function createSessions(options: {
     session.refused.fill(0)
     session.counted = false
     return deltas
+  }
+
+  const takeLatency = (counts: Float64Array | undefined): number[] | undefined => {
+    if (!counts) return undefined
+    const taken = [...counts]
+    counts.fill(0)
+    return taken
   }
 
   const open = (principal: Principal): Session => {

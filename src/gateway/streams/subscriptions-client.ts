@@ -18,6 +18,8 @@ import {
 export type Client = {
   /** Answers `subscribe` and `unsubscribe`. */
   dispatch: Dispatch
+  /** The number of its subscriptions by their name. */
+  counts(): Record<string, number>
   stop(): void
 }
 
@@ -25,7 +27,7 @@ export type Client = {
 export type Quota = { take(terms: number): (() => void) | Refusal }
 
 /** What a subscription holds until it ends. */
-type Holding = { key: string; terms: number; release(): void }
+type Holding = { name: string; key: string; terms: number; release(): void }
 
 /** Addresses and topics that are taken out of the index in one turn of the event loop, about a millisecond. */
 const termsPerTurn = 2_000
@@ -47,7 +49,7 @@ export function createClient(options: {
   quota: Quota
 }): Client {
   const { subscriptions, receiver, quota } = options
-  const own = new Map<string, Subscription & { terms: number }>()
+  const own = new Map<string, Subscription & { name: string; terms: number }>()
   // Equal subscriptions of one connection must have different ids, and so different numbers.
   const equals = new Map<string, { live: number; next: number }>()
   const waiting = new Set<() => void>()
@@ -69,7 +71,7 @@ export function createClient(options: {
 
   const keep = ({ id, cancel }: Subscription, held: Holding, done: OnAnswer) => {
     own.set(id, {
-      ...{ id, terms: held.terms },
+      ...{ id, name: held.name, terms: held.terms },
       cancel: () => {
         cancel()
         give(held)
@@ -107,7 +109,7 @@ export function createClient(options: {
       asked.name === 'logs' ? { name: 'logs', query: compileLogQuery(asked.filter) } : asked
     const method = name.replace(/_subscribe$/, '_subscription')
     const key = `${method} ${keyOfTopic(topic)}`
-    const held = { key, terms, release }
+    const held = { name: topic.name, key, terms, release }
     const order = { method, key: `${countOf(key)} ${key}` }
     if (from !== undefined && (topic.name === 'newHeads' || topic.name === 'logs'))
       return resume(topic, order, held, from.toLowerCase(), done)
@@ -164,6 +166,11 @@ export function createClient(options: {
     dispatch: (method, call, session, done) => {
       const answer = method.name.endsWith('_subscribe') ? subscribe : unsubscribe
       answer(method, call, session, done)
+    },
+    counts() {
+      const counts: Record<string, number> = {}
+      for (const { name } of own.values()) counts[name] = (counts[name] ?? 0) + 1
+      return counts
     },
     stop() {
       isStopped = true

@@ -22,13 +22,17 @@ export const latencyBounds: readonly number[] = Array.from(
   (_, power) => 2 ** (power + 6) / 1e6,
 )
 
+/** How many buckets a latency can fall into. */
+export const latencyBuckets: number = latencyBounds.length + 1
+
 /** What is counted of the calls of a network. Plain numbers: they are added up for every call. */
 export type Counters = {
   /** The names that `method` indices stand for; the last one is `other`. */
   methods: readonly string[]
   /** What the answers of each method depend on, such as `head`, `number`, `logs` or `send`. */
   classes: readonly string[]
-  count(method: Method | undefined, outcome: Outcome, microseconds: number): void
+  /** Counts a call; gives the place of its latency among the buckets. */
+  count(method: Method | undefined, outcome: Outcome, microseconds: number): number
   /** Names the trace of a call that was counted. */
   trace(method: string, microseconds: number, trace_id: string): void
   countCache(hit: boolean): void
@@ -47,7 +51,7 @@ const indexOf = Object.fromEntries(outcomes.map((name, index) => [name, index]))
 /** Makes counters for the methods of a network. */
 export function createCounters(list: readonly Method[]): Counters {
   const size = list.length + 1
-  const width = latencyBounds.length + 1
+  const width = latencyBuckets
   const byOutcome = new Float64Array(size * outcomes.length)
   const byBucket = new Float64Array(size * width)
   const sums = new Float64Array(size)
@@ -64,8 +68,10 @@ export function createCounters(list: readonly Method[]): Counters {
     count(method, outcome, microseconds) {
       const index = method ? method.index : size - 1
       byOutcome[index * outcomes.length + indexOf[outcome]]! += 1
-      byBucket[index * width + bucketOf(microseconds)]! += 1
+      const bucket = bucketOf(microseconds)
+      byBucket[index * width + bucket]! += 1
       sums[index]! += microseconds
+      return bucket
     },
     trace(method, microseconds, trace_id) {
       const found = list.findIndex(({ name }) => name === method)

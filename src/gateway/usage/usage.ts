@@ -3,7 +3,7 @@
 
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
-import type { MethodUsage } from '../../storage/access/method-usage.ts'
+import { addCounts, type MethodUsage, usageKey } from '../../storage/access/method-usage.ts'
 
 /** Calls that were counted and not written down yet. */
 export type UsageDelta = Omit<MethodUsage, 'day'>
@@ -36,13 +36,10 @@ export function createUsageWriter(options: {
   let last: Promise<void> = Promise.resolve()
 
   const put = (row: MethodUsage) => {
-    const key = `${row.day}\n${row.credential_id}\n${row.chain}\n${row.network}\n${row.method}`
+    const key = usageKey(row)
     const there = waiting.get(key)
-    if (there) {
-      there.call_count += row.call_count
-      there.error_count += row.error_count
-      there.refused_count += row.refused_count
-    } else if (waiting.size < maxRows) waiting.set(key, { ...row })
+    if (there) addCounts(there, row)
+    else if (waiting.size < maxRows) waiting.set(key, { ...row })
     else {
       if (lost === 0) log.error({ max_rows: maxRows }, 'method usage dropped: buffer full')
       lost += row.call_count

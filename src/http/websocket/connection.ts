@@ -19,6 +19,14 @@ export type Connection = {
   principal: Principal
   /** The address that it was opened from. */
   client: string
+  /** Differs from those of the other connections of the process. */
+  number: number
+  /** When it was opened, by the clock of the service. */
+  openTime: number
+  /** The number of its subscriptions by their name. */
+  subscriptions(): Record<string, number>
+  /** What waits for the client. */
+  bufferedBytes(): number
   /** The current principal of its key. The connection is closed when the key loses access to the gateway. */
   recheck(): Promise<Principal | undefined>
   /** Called now and then: looks whether the client is still there. */
@@ -61,6 +69,8 @@ export function openConnection(options: {
   streams: Streams
   principal: Principal
   client: string
+  number: number
+  openTime: number
   /** Of the handshake; lines of sampled calls name it. */
   request_id: string
   access: Pick<AccessLog, 'isSampled' | 'follow'>
@@ -187,6 +197,10 @@ export function openConnection(options: {
     network,
     principal,
     client: options.client,
+    number: options.number,
+    openTime: options.openTime,
+    subscriptions: client.counts,
+    bufferedBytes: () => outbox.bytes() + socket.writableLength,
     async recheck() {
       // An unreachable database does not end connections: the last known principal counts.
       const known = await Promise.resolve(check()).catch(() => principal)

@@ -16,6 +16,7 @@ import type { Streams } from '../../gateway/streams/feed-streams.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Ids } from '../../lib/ids.ts'
 import type { Log } from '../../lib/log.ts'
+import type { WebSocketClient } from '../../storage/metrics/websocket-clients.ts'
 import type { Change } from '../../storage/pg/changes.ts'
 import type { AccessLog } from '../access-log.ts'
 import type { ClientAddress } from '../clients/client-address.ts'
@@ -41,6 +42,8 @@ export type Sockets = {
   closeNetwork(network: Network, reason: string): void
   /** Connections by the path of their network. */
   connections(): ReadonlyMap<string, number>
+  /** The open connections, of one organization or of all; the oldest of them, up to a bound. */
+  clients(organization_id: string | undefined): WebSocketClient[]
   /** Connections that were closed because their clients did not read. */
   overflows(): number
   /** Another process takes the place of this one: at the end clients are asked to connect again. */
@@ -85,6 +88,9 @@ type Shaken = {
 
 // RFC 6455 registry: the client should reconnect.
 const serviceRestart = 1012
+
+// A list for people: those beyond it are counted by ListNodes.
+const mostListed = 1_000
 
 // Checked in parts: thousands of pings at once would delay all clients.
 const parts = 30
@@ -168,7 +174,8 @@ export function createSockets(options: SocketsOptions): Sockets {
     { path, network, key, client, principal, request_id }: Shaken,
   ) => {
     const { credential_id } = principal
-    const ring = rings[turn++ % parts] as Set<Connection>
+    const number = turn++
+    const ring = rings[number % parts] as Set<Connection>
     // Counted at once: many handshakes of one key may be under way.
     count(perKey, credential_id, 1)
     let isOpen = false
@@ -186,6 +193,8 @@ export function createSockets(options: SocketsOptions): Sockets {
         streams: streams.get(path) as Streams,
         principal,
         client,
+        number,
+        openTime: clock.now(),
         request_id,
         access,
         serve,
@@ -298,6 +307,25 @@ export function createSockets(options: SocketsOptions): Sockets {
         if (connection.network === network) connection.close(serviceRestart, reason)
     },
     connections: () => perPath,
+    clients: (organization_id) =>
+      all()
+        .filter(
+          ({ principal }) =>
+            organization_id === undefined || principal.organization_id === organization_id,
+        )
+        .sort((a, b) => a.openTime - b.openTime)
+        .slice(0, mostListed)
+        .map((connection) => ({
+          client_number: connection.number,
+          organization_id: connection.principal.organization_id,
+          credential_id: connection.principal.credential_id,
+          chain: connection.network.chain,
+          network: connection.network.network,
+          client: connection.client,
+          open_time: new Date(connection.openTime),
+          subscriptions: connection.subscriptions(),
+          buffered_bytes: connection.bufferedBytes(),
+        })),
     overflows: () => overflows,
     retire() {
       farewell = { code: serviceRestart, reason: 'this process is replaced' }

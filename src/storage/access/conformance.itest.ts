@@ -12,7 +12,7 @@ import {
   listCredentials,
   touchCredentials,
 } from './credentials.ts'
-import { addMethodUsage, listMethodUsage } from './method-usage.ts'
+import { addMethodUsage, listMethodTotals, listMethodUsage } from './method-usage.ts'
 import { createSpendNonces, deleteExpiredNonces, type SpendNonces } from './nonces.ts'
 import {
   findOrganization,
@@ -346,6 +346,41 @@ describe.each<Engine>(['embedded', 'system'])('storage on %s', (engine) => {
         ).toHaveLength(1)
         expect(await listMethodUsage(db, organization_id, { ...days, chain: 'q' })).toEqual([])
         expect(await listMethodUsage(db, randomUUID(), days)).toEqual([])
+      })
+
+      test('latencies of methods are added up over days, and keys where that is wanted', async () => {
+        const organization_id = randomUUID()
+        const [one, two] = ['1', '2'].map(
+          (digit) => `${digit.repeat(8)}-1111-4111-8111-111111111111`,
+        )
+        const use = {
+          ...{ organization_id, credential_id: one!, chain: 'c', network: 'mainnet', method: 'a' },
+          ...{ day: '2026-11-15', call_count: 2, error_count: 0, refused_count: 0 },
+        }
+        await addMethodUsage(db, [use, { ...use, latency_counts: [1, 0, 2] }])
+        await addMethodUsage(db, [{ ...use, day: '2026-11-16', latency_counts: [0, 1, 0] }])
+        await addMethodUsage(db, [{ ...use, latency_counts: [1, 0, 1] }])
+        await addMethodUsage(db, [{ ...use, credential_id: two!, latency_counts: [0, 5, 0] }])
+        // An operation has no network, and no latency.
+        await addMethodUsage(db, [{ ...use, network: '', method: 'GetWallet' }])
+        const days = { from_day: '2026-11-15', to_day: '2026-11-16', limit: 10 }
+        const row = {
+          chain: 'c',
+          network: 'mainnet',
+          method: 'a',
+          error_count: 0,
+          refused_count: 0,
+        }
+        expect(await listMethodTotals(db, organization_id, { ...days, isPerKey: false })).toEqual([
+          { ...row, credential_id: null, call_count: 10, latency_counts: [2, 6, 3] },
+        ])
+        expect(await listMethodTotals(db, organization_id, { ...days, isPerKey: true })).toEqual([
+          { ...row, credential_id: one, call_count: 8, latency_counts: [2, 1, 3] },
+          { ...row, credential_id: two, call_count: 2, latency_counts: [0, 5, 0] },
+        ])
+        expect(
+          await listMethodTotals(db, organization_id, { ...days, isPerKey: true, chain: 'q' }),
+        ).toEqual([])
       })
     })
 

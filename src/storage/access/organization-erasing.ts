@@ -206,7 +206,7 @@ const steps: readonly Step[] = [
   transfers,
   byOrganization('managed_transaction', 'job', 'rate_limit', 'rate_usage', 'method_usage'),
   byOrganization('balance_difference', 'notification_turn', 'quota', 'quota_use'),
-  byOrganization('organization_write', 'operational_event'),
+  byOrganization('organization_write', 'operational_event', 'websocket_client'),
   wallets,
   auditDetails,
 ]
@@ -218,6 +218,7 @@ export const erasedTables: readonly string[] = [
   ...['managed_transaction', 'job', 'rate_limit', 'rate_usage', 'method_usage'],
   ...['balance_difference', 'wallet', 'organization', 'notification_event', 'notification_turn'],
   ...['quota', 'quota_use', 'state_event', 'sink', 'organization_write', 'operational_event'],
+  'websocket_client',
 ]
 
 /** Removes one page of everything that belongs to an organization; empty when there was nothing left. */

@@ -7,6 +7,7 @@ import {
   int2,
   int4,
   int8,
+  int8s,
   jsonb,
   nullable,
   oid,
@@ -151,6 +152,7 @@ export const accessTables = {
     call_count: int8,
     error_count: int8,
     refused_count: int8,
+    latency_counts: nullable(int8s),
   },
   job: {
     job_id: uuid,

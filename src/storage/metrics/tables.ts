@@ -1,6 +1,16 @@
-import { int2, int8, int8s, nullable, timestamptz, uuid } from '../pg/columns.ts'
+import {
+  int2,
+  int4,
+  int8,
+  int8s,
+  jsonOf,
+  nullable,
+  text,
+  timestamptz,
+  uuid,
+} from '../pg/columns.ts'
 
-/** The tables of 0011-metrics.sql. */
+/** The tables of 0011-metrics.sql, and the one of WebSockets. */
 export const metricTables = {
   metric_minute: {
     minute: timestamptz,
@@ -21,5 +31,18 @@ export const metricTables = {
     network_id: int2,
     block_number: int8,
     lag_blocks: nullable(int8),
+  },
+  websocket_client: {
+    holder: uuid,
+    client_number: int4,
+    report_time: timestamptz,
+    organization_id: uuid,
+    credential_id: uuid,
+    chain: text,
+    network: text,
+    client: text,
+    open_time: timestamptz,
+    subscriptions: jsonOf<Record<string, number>>(),
+    buffered_bytes: int8,
   },
 }

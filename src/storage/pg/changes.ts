@@ -14,6 +14,8 @@ export type Change =
   | { kind: 'wake'; topic: string }
   /** Something is about to be registered on a network that may not be tracked yet. */
   | { kind: 'track'; chain: string; network: string }
+  /** A process lists the open WebSockets, of one organization or of all. */
+  | { kind: 'websockets'; from: string; of: string | null }
   /** The blocks of a tracked network in this range were removed. */
   | { kind: 'reorganization'; network_id: number; from_block: number; to_block: number }
 
