@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact'
+import { type ComponentChildren, Fragment } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { formatAge, formatTime, formatUnits, shorten, shortenUnits, toTime } from '../lib/format.ts'
 import type { Unit } from '../lib/records.ts'
@@ -61,6 +61,18 @@ export function Id(props: { value: string; to?: string; whole?: boolean; label?:
     </span>
   )
 }
+
+/** A name in camel case that may be broken between its words. */
+export const BrokenName = ({ name }: { name: string }) => (
+  <>
+    {name.split(/(?=[A-Z][a-z])/).map((word, index) => (
+      <Fragment key={index}>
+        {index > 0 && <wbr />}
+        {word}
+      </Fragment>
+    ))}
+  </>
+)
 
 /** A state in words, coloured by what it means. */
 export const Badge = (props: {

@@ -30,6 +30,28 @@ export function Usage({ organization_id }: { organization_id: string }) {
   const days = useMemo(() => usage && dayLines(usage, grouping), [usage, grouping])
   return (
     <>
+      {loaded.data && (
+        <Panel flush title="Quotas">
+          <Table
+            label="Quotas"
+            rows={loaded.data.quotas}
+            keyOf={({ quota_name }) => quota_name}
+            columns={[
+              {
+                title: 'Quota',
+                cell: ({ quota_name }) => formatConstant(quota_name, 'QUOTA_NAME_'),
+              },
+              { title: 'Used', align: 'end', cell: ({ used }) => formatCount(used) },
+              { title: 'Limit', align: 'end', cell: ({ quota_limit }) => formatCount(quota_limit) },
+              {
+                title: 'Comes from',
+                hide: 'narrow',
+                cell: ({ is_default }) => (is_default ? 'the configuration' : 'the organization'),
+              },
+            ]}
+          />
+        </Panel>
+      )}
       {days && days.times.length > 1 && (
         <Panel>
           <Chart title={`Calls per day${days.suffix}`} times={days.times} series={days.series} />
@@ -83,28 +105,6 @@ export function Usage({ organization_id }: { organization_id: string }) {
           />
         )}
       </Panel>
-      {loaded.data && (
-        <Panel flush title="Quotas">
-          <Table
-            label="Quotas"
-            rows={loaded.data.quotas}
-            keyOf={({ quota_name }) => quota_name}
-            columns={[
-              {
-                title: 'Quota',
-                cell: ({ quota_name }) => formatConstant(quota_name, 'QUOTA_NAME_'),
-              },
-              { title: 'Used', align: 'end', cell: ({ used }) => formatCount(used) },
-              { title: 'Limit', align: 'end', cell: ({ quota_limit }) => formatCount(quota_limit) },
-              {
-                title: 'Comes from',
-                hide: 'narrow',
-                cell: ({ is_default }) => (is_default ? 'the configuration' : 'the organization'),
-              },
-            ]}
-          />
-        </Panel>
-      )}
     </>
   )
 }

@@ -7,6 +7,7 @@ import { Frame } from '../components/frame.tsx'
 import { Skeleton } from '../components/layout.tsx'
 import { Link } from '../components/link.tsx'
 import { Problem } from '../components/problem.tsx'
+import { BrokenName } from '../components/text.tsx'
 import type { OperationDoc } from '../lib/reference.ts'
 import { matchPath, pathTo } from '../lib/router.ts'
 import { useResource } from '../lib/use-resource.ts'
@@ -76,7 +77,7 @@ function Contents(props: {
                 to={pathTo('docs', 'api', chain, name)}
                 isCurrent={key === props.current}
               >
-                {name}
+                <BrokenName name={name} />
               </Link>
             ))}
           </details>

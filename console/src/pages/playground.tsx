@@ -4,6 +4,7 @@ import type { PageProps } from '../app/routes.tsx'
 import { Empty, PageHeader, Panel, Skeleton } from '../components/layout.tsx'
 import { DocumentLink, Link } from '../components/link.tsx'
 import { Problem } from '../components/problem.tsx'
+import { BrokenName } from '../components/text.tsx'
 import type { Reference } from '../lib/reference.ts'
 import { includesRole, roleFor } from '../lib/roles.ts'
 import { pathTo } from '../lib/router.ts'
@@ -76,7 +77,7 @@ function Operations(props: { reference: Reference; current: string | undefined }
                   to={pathTo('playground', chain, name)}
                   isCurrent={key === props.current}
                 >
-                  {name}
+                  <BrokenName name={name} />
                 </Link>
               ))}
             </div>
