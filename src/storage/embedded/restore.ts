@@ -121,7 +121,8 @@ async function setAside({ data, root }: Layout): Promise<string | undefined> {
     await rm(data, { recursive: true, force: true })
     return undefined
   }
-  const stamp = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '')
+  // With milliseconds: a second restore may follow at once.
+  const stamp = new Date().toISOString().replaceAll(/[-:.]/g, '')
   const before = join(root, `data-before-restore-${stamp}`)
   await rename(data, before)
   return before
