@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { Pool } from 'undici'
 import { afterAll, expect, test } from 'vitest'
 import { startAnvil } from '../../devnet/anvil/anvil.ts'
@@ -27,6 +28,8 @@ const chainOf = (...urls: string[]) => ({
 })
 const configOf = (chains: Overrides['chains']): Overrides => ({
   webhooks,
+  // How fast the node is does not matter here. An emulated one on a busy machine may take long for one call.
+  gateway: { timeout_seconds: 60 },
   chains: { alpha: chainOf(alpha.url), ...chains },
 })
 const service = await startTestApp({ config: configOf({}) })
@@ -86,6 +89,8 @@ test(
         answered++
         if (status !== 200 || (!isOperation && json.result === undefined))
           failures.push({ isOperation, status, json })
+        // Without a pause, the reloads wait for the processor.
+        await delay(10)
       }
     }
     const [from] = await alpha.call<string[]>('eth_accounts')
@@ -94,7 +99,7 @@ test(
       while (!isOver) {
         const value = `0x${(sent.length + 1).toString(16)}`
         sent.push(await alpha.call('eth_sendTransaction', [{ from, to: address, value }]))
-        await new Promise((resolve) => setTimeout(resolve, 50))
+        await delay(50)
       }
     }
     const first = Number(await alpha.call('eth_blockNumber'))
@@ -217,7 +222,10 @@ test('a network with other settings is replaced: its connections are closed and 
     return configOf({ beta: { ...beta_, networks: { mainnet: { ...networks.mainnet, proof } } } })
   }
   await service.reload(config('root'))
-  await tracked('beta')
+  await waitFor('beta is tracked up to its head', async () => {
+    const head = Number(await beta.call('eth_blockNumber'))
+    return (await trackingOf('beta'))?.block_number === head
+  })
   const { wallets } = await call('beta', 'ListWallets')
   const { wallet_id } = wallets[0]
   const count = async () =>
