@@ -1,5 +1,5 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { afterAll, expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { Client } from '../../client/src/index.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { attacks } from './attacks.ts'
@@ -95,7 +95,7 @@ export function testAttacks(world: AttackedWorld): void {
         await page.mouse.wheel(0, isEnd ? -1_000_000 : 500)
         return names.every((name) => shown.has(name))
       },
-      limit,
+      { ...limit, everyMs: 20 },
     )
     expect(await inert(page)).toEqual(harmless)
     await visit(page, `webhooks/c/${webhook_id}/headers`)
@@ -295,7 +295,7 @@ const groups = (texts: readonly string[], size: number): string[] =>
 
 const newContext = async ({ browser }: AttackedWorld): Promise<BrowserContext> => {
   const context = await browser.newContext({ reducedMotion: 'reduce' })
-  afterAll(() => context.close())
+  onTestFinished(() => context.close())
   return context
 }
 

@@ -1,21 +1,19 @@
 import { execFileSync } from 'node:child_process'
-import { mkdir } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { createClient } from '../../client/src/index.ts'
 import { freshFolder, startService } from '../cli/portolan.ts'
 import { startChromium } from '../helpers/chromium.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { testAttacks } from './attacked.ts'
 import { attacks } from './attacks.ts'
-import { audit, axeSource, startOrigin, type Watched, watch } from './browser.ts'
+import { audit, auditColours, axeSource, startOrigin, type Watched, watch } from './browser.ts'
 
 const browser = await startChromium()
-/** Looked at by people; not part of the repository. */
-const shots = process.env.CONSOLE_SHOTS ?? join(tmpdir(), 'portolan-console')
+/** A folder for pictures of every page, for people to look at. */
+const shots = process.env.CONSOLE_SHOTS
 // The account of the demo wallet is one of those that anvil gives to everyone.
 const sender = privateKeyToAccount(
   '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d',
@@ -135,7 +133,8 @@ describe.runIf(browser)('the console in a real browser', { timeout: 240_000 }, a
       viewport: { width, height },
       reducedMotion: 'reduce',
     })
-    afterAll(() => context.close())
+    // An open page follows the service for as long as it is there.
+    onTestFinished(() => context.close())
     return watch(context)
   }
   const signIn = async (
@@ -165,34 +164,65 @@ describe.runIf(browser)('the console in a real browser', { timeout: 240_000 }, a
     others: requests.filter((url) => !url.startsWith(base_url)),
   })
 
-  test.each([
-    ['light', 1440, 900],
-    ['dark', 1440, 900],
-    ['light', 390, 844],
-    ['dark', 390, 844],
-  ] as const)('every page in %s at %i px', async (scheme, width, height) => {
-    const watched = await open(scheme, width, height)
+  const sizes = [
+    { width: 1440, height: 900 },
+    { width: 390, height: 844 },
+  ]
+  const themes = ['light', 'dark'] as const
+  /** Loads every page once, and looks at it in both themes and sizes: loading costs most. */
+  const inspectAll = async () => {
+    const violations: Record<string, string[]> = Object.fromEntries(
+      themes.flatMap((theme) => sizes.map(({ width }) => [`${theme} ${width}`, []])),
+    )
+    const watched = await open('light', 1440, 900)
     const { page } = watched
-    const folder = join(shots, `${scheme}-${width}`)
-    await mkdir(folder, { recursive: true })
+    const inspect = async (name: string, hasAxe: boolean) => {
+      for (const size of sizes) {
+        await page.setViewportSize(size)
+        for (const colorScheme of themes) {
+          await page.emulateMedia({ colorScheme })
+          const found: string[] = []
+          if (shots !== undefined)
+            await page.screenshot({
+              path: join(shots, `${colorScheme}-${size.width}`, `${name}.png`),
+            })
+          const isWide = () => document.documentElement.scrollWidth > window.innerWidth
+          if (await page.evaluate(isWide)) found.push(`${name}: wider than the screen`)
+          // The structure is the same in both themes.
+          const isFirst = colorScheme === themes[0]
+          if (hasAxe)
+            found.push(...(isFirst ? await audit(page, name) : await auditColours(page, name)))
+          violations[`${colorScheme} ${size.width}`]?.push(...found)
+        }
+      }
+    }
     await page.goto(base_url)
     await page.getByLabel('api_key').waitFor()
-    await page.screenshot({ path: join(folder, 'sign-in.png') })
+    await inspect('sign-in', false)
     await signIn(watched, admin)
     await page.evaluate(axeSource)
-    const violations: string[] = []
     for (const [name, path] of Object.entries(pages)) {
       await visit(page, path)
-      await page.screenshot({ path: join(folder, `${name}.png`) })
-      const overflow = await page.evaluate(
-        () => document.documentElement.scrollWidth > window.innerWidth,
-      )
-      if (overflow) violations.push(`${name}: wider than the screen`)
-      violations.push(...(await audit(page, name)))
+      await inspect(name, true)
     }
-    expect(violations).toEqual([])
-    expect(clean(watched)).toEqual({ errors: [], others: [] })
-    expect(await page.evaluate(() => 'attacked' in window)).toBe(false)
+    return {
+      violations,
+      clean: clean(watched),
+      attacked: await page.evaluate(() => 'attacked' in window),
+    }
+  }
+  let inspected: ReturnType<typeof inspectAll> | undefined
+
+  test.each([
+    ['light', 1440],
+    ['dark', 1440],
+    ['light', 390],
+    ['dark', 390],
+  ] as const)('every page in %s at %i px', async (scheme, width) => {
+    inspected ??= inspectAll()
+    const { violations, ...others } = await inspected
+    expect(violations[`${scheme} ${width}`]).toEqual([])
+    expect(others).toEqual({ clean: { errors: [], others: [] }, attacked: false })
   })
 
   test('a deposit appears while the page is open, and a failing receiver is fixed and retried', async () => {
