@@ -1,10 +1,11 @@
-import type { Chain } from '../chains/chain.ts'
+import type { AddressRules, Chain } from '../chains/chain.ts'
 import { createEvmChain } from '../chains/evm/chain.ts'
 import { toHex } from '../chains/hex.ts'
 import { familyAt } from '../chains/registry.ts'
 import type { WalletService } from '../contract/variant.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
+import type { NetworkName } from '../storage/tracking/networks.ts'
 import type { Env } from './config/problem.ts'
 import type { Config } from './config/schema.ts'
 import { resolveSecret } from './config/secrets.ts'
@@ -34,7 +35,8 @@ export type Place = {
   isLazy?: boolean
   /** Whether its nodes may be those of another place. */
   isShared?: boolean
-  open(): Promise<Chain>
+  /** The rules are those that the chain had before, for the time until its nodes answer. */
+  open(rules?: AddressRules): Promise<Chain>
 }
 
 /** The places of a configuration where wallets can be tracked. Nothing is opened yet. */
@@ -48,8 +50,8 @@ export const placesOf = (config: Pick<Config, 'chains'>, tools: OpenerTools): Pl
       // Hundreds of chains may be configured: one without wallets costs nothing. Those with the names of the
       // specification are tracked from the start.
       isLazy: chain !== service,
-      open: async () =>
-        familyAt(await openChain(settings, chain, network, tools), {
+      open: async (rules) =>
+        familyAt(await openChain(settings, { chain, network, rules }, tools), {
           chain,
           ...(network !== settings.default_network && { network }),
         }),
@@ -66,8 +68,7 @@ export const walletServiceOf = (name: string, settings: ChainSettings): WalletSe
 // where its chain is opened.
 const openChain = async (
   settings: ChainSettings,
-  name: string,
-  network: string,
+  { chain: name, network, rules }: NetworkName & { rules: AddressRules | undefined },
   { env, clock, log, networks }: OpenerTools,
 ): Promise<Chain> => {
   // Secrets are resolved when the chain is opened, so that a missing one names the place in the
@@ -118,6 +119,7 @@ const openChain = async (
         log,
         ...(chain_id !== undefined && { genesis: chain_id }),
         ...(ss58_prefix !== undefined && { ss58_prefix }),
+        rules,
         verification,
         ...(hash !== undefined && { trusted: { number: Number(number), hash } }),
         paraId: para_id,
@@ -159,6 +161,7 @@ const openChain = async (
             file_hash: Buffer.from(file, 'hex'),
           },
         }),
+        rules,
         verification,
         clock,
         log,

@@ -12,7 +12,12 @@ import { notifyChange } from '../storage/pg/changes.ts'
 import type { Db } from '../storage/pg/database.ts'
 import { findCursor } from '../storage/tracking/blocks.ts'
 import type { GapRange } from '../storage/tracking/gaps.ts'
-import { ensureNetwork, listTracked, type NetworkName } from '../storage/tracking/networks.ts'
+import {
+  ensureNetwork,
+  findStoredNetwork,
+  listTracked,
+  type NetworkName,
+} from '../storage/tracking/networks.ts'
 import { startImporter } from '../workers/jobs/importer.ts'
 import { startTokenMetadata } from '../workers/jobs/token-metadata.ts'
 import { type SenderStatus, startSender } from '../workers/sender/sender.ts'
@@ -190,7 +195,8 @@ export async function openWallets(
   }
 
   const openChain = async (place: Place): Promise<Chain> => {
-    const chain = await place.open()
+    const stored = await findStoredNetwork(db, place.chain, place.network)
+    const chain = await place.open(stored?.address_rules ?? undefined)
     return tracing ? traceChain(chain, tracing, pathOf(place)) : chain
   }
 

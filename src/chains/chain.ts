@@ -161,6 +161,14 @@ export type Family<service extends WalletService = WalletService> = {
   presentAsset(view: BalanceView): PresentedAsset<service>
 }
 
+/** How addresses differ between networks of one family. */
+export type AddressRules = {
+  /** T: addresses that are marked for test networks are refused. */
+  production?: boolean
+  /** P: the prefix of printed addresses. */
+  ss58_prefix?: number
+}
+
 /** The name of one block. */
 export type BlockRef = { number: number; hash: Buffer }
 
@@ -367,6 +375,8 @@ export type Chain = Family & {
   tokens?: Tokens
   /** Where the service manages transactions (C). */
   sending?: Sending
+  /** The rules of this network, stored so that its rows read the same without nodes; undefined until they are known. */
+  addressRules?(): AddressRules | undefined
   /** What `/status` shows of the nodes. */
   status?(): ChainNodes
   stop(): Promise<void>

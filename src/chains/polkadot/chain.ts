@@ -3,7 +3,7 @@
 
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { type Log, silentLog } from '../../lib/log.ts'
-import type { BlockHeader, Chain } from '../chain.ts'
+import type { AddressRules, BlockHeader, Chain } from '../chain.ts'
 import { createVerificationCounts, type Verification } from '../verification.ts'
 import { createReadBalances } from './balances.ts'
 import { createPolkadotFamily } from './family.ts'
@@ -24,6 +24,8 @@ export type PolkadotChainOptions = {
   genesis?: string
   /** The prefix of printed addresses, before and instead of what the chain says. */
   ss58_prefix?: number
+  /** What the chain said before, for the time until it says it again. */
+  rules?: AddressRules | undefined
   /** Whether states are read with their proofs; by default they are not. */
   verification?: Verification
   /** Nodes of the relay chain, which prove what is final; with full verification only. */
@@ -55,8 +57,8 @@ export function createPolkadotChain(options: PolkadotChainOptions): Chain {
   const { requestTimeoutMs, probeEveryMs, waitMs } = options
   const stopping = new AbortController()
   // Zero is the prefix of Polkadot; the runtime corrects it as soon as it was read.
-  let prefix = ss58_prefix ?? 0
-  const family = createPolkadotFamily({ ss58_prefix: () => prefix })
+  let prefix = ss58_prefix ?? options.rules?.ss58_prefix
+  const family = createPolkadotFamily({ ss58_prefix: () => prefix ?? 0 })
   const nodes = openNodes({
     upstreams,
     clock,
@@ -135,10 +137,11 @@ export function createPolkadotChain(options: PolkadotChainOptions): Chain {
       verifyToken: (token, signal) => tokens.verifyToken(token, joined(signal)),
       resolveImport: (request, signal) => tokens.resolveImport(request, joined(signal)),
     },
+    addressRules: () => (prefix === undefined ? undefined : { ss58_prefix: prefix }),
     status: () => ({
       chain_id: nodes.genesis() ?? null,
       head: set.best() < 0 ? null : set.best(),
-      ss58_prefix: prefix,
+      ss58_prefix: prefix ?? 0,
       verification: { ...counts.status(), ...(finality && { anchor: finality.anchor() }) },
       upstreams: set.status(),
     }),

@@ -4,7 +4,7 @@
 
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { type Log, silentLog } from '../../lib/log.ts'
-import type { BlockHeader, Chain } from '../chain.ts'
+import type { AddressRules, BlockHeader, Chain } from '../chain.ts'
 import { createVerificationCounts, type Verification } from '../verification.ts'
 import { createGetMethods, createReadBalances } from './balances.ts'
 import { createTonFamily } from './family.ts'
@@ -22,6 +22,8 @@ export type TonChainOptions = {
   upstreams: readonly UpstreamOptions[]
   /** -239 is the production network; without it, what the first node says. */
   globalId?: number
+  /** What the nodes said before, for the time until they say it again. */
+  rules?: AddressRules | undefined
   clock?: Clock
   log?: Log
   /** `full` proves masterchain blocks by the signatures of validators; all nodes must be lite servers. */
@@ -64,9 +66,12 @@ export function createTonChain(options: TonChainOptions): Chain {
     production: createTonFamily({ production: true }),
     test: createTonFamily({ production: false }),
   }
+  const rules = (): AddressRules | undefined => {
+    const id = nodes.globalId()
+    return id === undefined ? options.rules : { production: id === production }
+  }
   // The stricter rules hold until a node has said which network it is.
-  const family = () =>
-    (nodes.globalId() ?? production) === production ? families.production : families.test
+  const family = () => (rules()?.production === false ? families.test : families.production)
   const { native } = families.production
   const fetcher = createFetcher({ nodes, native, counts, now: clock.now })
   const stopping = new AbortController()
@@ -114,6 +119,7 @@ export function createTonChain(options: TonChainOptions): Chain {
       verifyToken: (token, signal) => verifyToken(token, joined(signal)),
       findAccounts: (asset, owners, signal) => findAccounts(asset, owners, joined(signal)),
     },
+    addressRules: rules,
     status: () => ({
       chain_id: nodes.globalId() ?? null,
       head: set.best() < 0 ? null : set.best(),

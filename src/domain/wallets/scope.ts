@@ -30,9 +30,13 @@ export async function readScope(context: Context): Promise<ReadScope> {
   const open = chains?.find(chain, network)
   if (open) return { organization_id, network_id: open.network_id, family: open.chain }
   const named = network ?? chains?.defaultOf?.(chain)
-  const network_id = (await findStoredNetwork(db, chain, named)) ?? unknownChain
-  const family = families[context.service as WalletService]()
-  return { organization_id, network_id, family: familyAt(family, { chain, network }) }
+  const stored = await findStoredNetwork(db, chain, named)
+  const family = families[context.service as WalletService](stored?.address_rules ?? {})
+  return {
+    organization_id,
+    network_id: stored?.network_id ?? unknownChain,
+    family: familyAt(family, { chain, network }),
+  }
 }
 
 /** Registration without tracking is refused: deposits would go unnoticed. */

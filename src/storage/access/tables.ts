@@ -9,6 +9,7 @@ import {
   int8,
   int8s,
   jsonb,
+  jsonOf,
   nullable,
   oid,
   oneOf,
@@ -25,6 +26,9 @@ export type UsagePeriod = 'hour' | 'day' | 'month'
 
 /** What a job does; the check of the column has the same list. */
 export type JobKind = 'refresh_balances' | 'cover_tokens' | 'token_metadata' | 'reread_blocks'
+
+/** How addresses of a network are printed, by the options of its family. */
+export type StoredAddressRules = { production?: boolean; ss58_prefix?: number }
 
 /** The tables of 0002-access.sql, and those of 0001-installation.sql except operational_event. */
 export const accessTables = {
@@ -43,6 +47,8 @@ export const accessTables = {
     identity: nullable(text),
     create_time: timestamptz,
     is_traced: bool,
+    // Of 0019-address-rules.sql.
+    address_rules: nullable(jsonOf<StoredAddressRules>()),
   },
   quota: {
     organization_id: uuid,

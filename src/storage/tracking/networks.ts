@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type { StoredAddressRules } from '../access/tables.ts'
 import type { Db } from '../pg/database.ts'
 
 /** The name of a network: the chain's name and the network of the configuration. */
@@ -65,21 +66,34 @@ export const listNetworks = async (db: Db): Promise<DescribedNetwork[]> =>
     .orderBy('network_id')
     .execute()
 
-/** The id of a stored network, or of the default one of its chain; undefined when there never was one. */
+/** A network as it is stored: the id of its rows, and how its addresses are printed. */
+export type StoredNetwork = { network_id: number; address_rules: StoredAddressRules | null }
+
+/** A stored network, or the default one of its chain; undefined when there never was one. */
 export const findStoredNetwork = async (
   db: Db,
   chain: string,
   network?: string,
-): Promise<number | undefined> => {
-  if (network !== undefined) return await find(db, { chain, network })
-  const row = await db
+): Promise<StoredNetwork | undefined> =>
+  await db
     .selectFrom('network')
-    .select('network_id')
+    .select(['network_id', 'address_rules'])
     .where('chain', '=', chain)
+    .$if(network !== undefined, (query) => query.where('network', '=', network!))
     .orderBy('is_default', 'desc')
     .orderBy('network_id')
     .executeTakeFirst()
-  return row?.network_id
+
+/** Stores how addresses of a network are printed, as its chain says. */
+export const setAddressRules = async (
+  db: Db,
+  network_id: number,
+  rules: StoredAddressRules,
+): Promise<void> => {
+  await sql`
+    update network set address_rules = ${JSON.stringify(rules)}::jsonb
+    where network_id = ${network_id}
+      and address_rules is distinct from ${JSON.stringify(rules)}::jsonb`.execute(db)
 }
 
 /** The identities that nodes of these networks reported, as far as they are stored. */

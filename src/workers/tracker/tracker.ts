@@ -31,6 +31,7 @@ import { type ReconcileTimes, startReconciling } from '../balances/reconciling.t
 import { startSettling } from '../balances/settling.ts'
 import { createMonths } from '../janitor/months.ts'
 import { type HeldLease, type LeasedState, startLeased } from '../lease.ts'
+import { createAddressRulesStore } from './address-rules.ts'
 import { type RefillTimes, startRefilling } from './refill.ts'
 import { startReleasing } from './releasing.ts'
 import { DivergedError, findAncestor, reorganizationWindow, rollBack } from './reorg.ts'
@@ -122,6 +123,7 @@ export function startTracker(options: TrackerOptions): Tracker {
     tracing,
   } = options
   const ensureMonths = createMonths(db)
+  const storeAddressRules = createAddressRulesStore({ db, network_id, chain })
   const seen = { block_number: null as number | null, head: null as number | null }
   const unknown_kinds: Record<string, number> = {}
   const reconciliation = { checked: 0, repaired: 0 }
@@ -269,6 +271,7 @@ export function startTracker(options: TrackerOptions): Tracker {
   const run = async (lease: HeldLease, signal: AbortSignal, works: () => void): Promise<void> => {
     const tools: TrackerTools = { db, clock, network_id, chain, lease, window, tracing }
     let position = await begin(tools, signal)
+    await storeAddressRules()
     seen.block_number = position.number
     const onSettled = (time: number) => settled.add(since(time))
     const settling = startSettling({ tools, log, signal, farBehind, onSettled })
@@ -308,6 +311,7 @@ export function startTracker(options: TrackerOptions): Tracker {
             break
           }
           position = taken
+          await storeAddressRules()
           works()
           const time = event.kind === 'blocks' ? event.blocks.at(-1)?.time : undefined
           settling.wake({ behind: (seen.head ?? 0) - position.number, time })

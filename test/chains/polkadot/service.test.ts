@@ -217,4 +217,26 @@ describe.each(worlds)('variant P through the service on $name', ({ node, service
     const unknown = await service.call(member, 'p/ImportAsset', { address: good, ...coin })
     expect([unknown.status, unknown.json.reason]).toEqual([404, 'ADDRESS_NOT_FOUND'])
   })
+
+  it('prints addresses the same without nodes, and after the chain was removed', async () => {
+    const { wallet_id } = await call('RegisterWallet', { name: 'kept', address: addressOf(150) })
+    await node.fund(addressOf(150), 10n ** 12n)
+    node.mine(1)
+    await waitFor('the balance', async () => (await balanceOf(addressOf(150))) === '1000000000000')
+    const read = async (from: typeof service) => {
+      const { json } = await from.call(member, 'p/ListTransfers', { wallet_id })
+      return json.transfers?.map(({ from, to }: { from: string; to: string }) => [from, to])
+    }
+    const before = await read(service)
+    expect(before).toEqual([[node.funder_address, addressOf(150)]])
+    const networks = { mainnet: { upstreams: [{ url: 'ws://127.0.0.1:1', headers: {}, priority: 0 }] } }
+    const other = await startTestApp({
+      beside: service,
+      config: { chains: { p: { kind: 'polkadot', default_network: 'mainnet', networks } } },
+    })
+    expect(await read(other)).toEqual(before)
+    await other.stop()
+    expect(await service.reload({ chains: {} })).toMatchObject({ removed: ['p/mainnet'] })
+    expect(await read(service)).toEqual(before)
+  })
 })

@@ -3,7 +3,7 @@ import type { Overrides } from '../../../src/app/config/schema.ts'
 import { waitFor } from '../../helpers/wait-for.ts'
 import { startTonService } from './ton-service.ts'
 
-const { dev, app, call, ask, mine, caughtUp } = await startTonService({ globalId: -239 })
+const { dev, app, call, ask, mine, caughtUp } = await startTonService({ globalId: -3 })
 const address = `0:${'2a'.repeat(32)}`
 
 test('another node of T replaces the network, without a failed call, and tracking continues', async () => {
@@ -37,9 +37,18 @@ test('another node of T replaces the network, without a failed call, and trackin
   expect(nodes).toHaveLength(1)
   expect(nodes[0].name).toContain('localhost')
 
+  const shown = async () => ({
+    ...(await call('ListTransfers', { address, page_size: 100 })),
+    ...(await call('ListAssets', { address, asset_type: 'ASSET_TYPE_T' })),
+  })
+  await waitFor('the balance', async () => (await shown()).assets[0]?.balance === '6000000000')
+  const before = await shown()
+  // Marked for test networks.
+  expect(before.assets[0].user_friendly_address).toMatch(/^0/)
   const gone = await app.reload({ chains: {} })
   expect(gone).toMatchObject({ outcome: 'applied', removed: ['t/mainnet'] })
   expect(await count()).toBe(3)
+  expect(await shown()).toEqual(before)
   const refused = await ask('RegisterWallet', { name: 'new', address: `0:${'2b'.repeat(32)}` })
   expect(refused.json.reason).toBe('CHAIN_NOT_CONFIGURED')
 })
