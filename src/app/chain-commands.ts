@@ -15,6 +15,7 @@ import {
 import { planRewind, type RewindPlan, runRewind } from '../workers/tracker/rewind.ts'
 import { placesOf } from './chain-openers.ts'
 import type { Env } from './config/problem.ts'
+import { resolveChains } from './config/resolve.ts'
 import type { Config } from './config/schema.ts'
 import { InstallationError } from './installation.ts'
 import { openNetworks } from './networks.ts'
@@ -24,10 +25,11 @@ export type ChainTools = { db: Db; env: Env; log: Log; at: { chain: string; netw
 
 /** Opens a configured chain beside the service for as long as it is used. */
 export async function withChain<result>(
-  config: Config,
+  raw: Config,
   { db, env, log, at }: ChainTools,
   use: (opened: { network_id: number; network: string; chain: Chain }) => Promise<result>,
 ): Promise<result> {
+  const config = resolveChains(raw, env)
   const clock = systemClock
   // The same code as in the service, without the gateway: no usage is counted for a command.
   const networks = openNetworks(config, { env, log, clock, ids: systemIds, spill: () => {} })
@@ -64,9 +66,10 @@ const beginPollMs = 100
  * is not tracked yet is announced to the running service, and used when that has stored its first block.
  */
 export function openCommandChains(
-  config: Config,
+  raw: Config,
   { db, env, log }: Omit<ChainTools, 'at'>,
 ): { chains: Chains; stop(): Promise<void> } {
+  const config = resolveChains(raw, env)
   const clock = systemClock
   const networks = openNetworks(config, { env, log, clock, ids: systemIds, spill: () => {} })
   const places = placesOf(config, { env, clock, log, networks })

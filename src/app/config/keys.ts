@@ -22,17 +22,21 @@ export const secretText = (notes: {
 export const secretUrl = (
   schemes: readonly string[],
   notes: UrlNotes & { mask: 'password' | 'path' },
+  other?: OtherForm,
 ) =>
   Type.Refine(
     Type.String({
       ...notes,
       secret: true,
       // The pattern is for editors; `isUrl` is what decides.
-      pattern: `^(?:(?:${schemes.join('|')})://|(?:file|env):)`,
-      expects: `an address that starts with ${schemeList(schemes)}, or a \`file:\` or \`env:\` reference`,
+      pattern: `^(?:(?:${schemes.join('|')})://|(?:file|env):${other ? `|${other.pattern}` : ''})`,
+      expects: `an address that starts with ${schemeList(schemes)}, ${other ? `${other.expects}, ` : ''}or a \`file:\` or \`env:\` reference`,
     }),
-    (value) => isReference(value) || isUrl(value, schemes),
+    (value) => isReference(value) || isUrl(value, schemes) || other?.matches(value) === true,
   )
+
+/** A form of an address that is no URL. */
+export type OtherForm = { pattern: string; expects: string; matches(text: string): boolean }
 
 /** A public address of the service, without a trailing path. */
 export const publicUrl = (schemes: readonly string[], notes: UrlNotes) =>

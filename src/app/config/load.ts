@@ -9,6 +9,7 @@ import { complete, findingText, leafFault } from './complete.ts'
 import { readEnv, readEnvChains } from './env-source.ts'
 import { readConfigFile } from './file-source.ts'
 import { assignmentsOf, isRecord, mergeLayers } from './layers.ts'
+import { globalConfigProblems } from './lite-servers.ts'
 import { leavesOf, mapLeaves, mapOf, type Node, nodeOfConfig, rootNodeOf } from './node.ts'
 import {
   ConfigError,
@@ -199,12 +200,13 @@ export const checkConfig = (options: LoadOptions): Problem[] => {
   }
 }
 
-/** References of a loaded configuration that lead nowhere, or to something that does not fit the key. */
+/** References and files of a loaded configuration that lead nowhere, or to something that does not fit the key. */
 export const checkSecrets = (
   config: Config,
   options: { env: Env; warn?: (message: string) => void },
-): Problem[] =>
-  leavesOf(nodeOfConfig(config), config).flatMap(({ path, node, value }): Problem[] => {
+): Problem[] => [
+  ...globalConfigProblems(config.chains),
+  ...leavesOf(nodeOfConfig(config), config).flatMap(({ path, node, value }): Problem[] => {
     if (!node.secret || typeof value !== 'string' || !isReference(value)) return []
     const key = pathText(path)
     try {
@@ -219,4 +221,5 @@ export const checkSecrets = (
       if (error instanceof ConfigError) return [...error.problems]
       throw error
     }
-  })
+  }),
+]

@@ -1,11 +1,12 @@
+import { withLiteServers } from './lite-servers.ts'
 import { mapLeaves, nodeOfConfig } from './node.ts'
 import { type Env, pathText } from './problem.ts'
 import type { Config } from './schema.ts'
 import { resolveSecret } from './secrets.ts'
 
 /**
- * The configuration with the secrets of its chains in place of their references. What a referenced file holds may
- * change while the configuration stays the same: nodes are compared by what they are opened with.
+ * The configuration with the secrets of its chains in place of their references, and lite servers as nodes. What a
+ * referenced file holds may change while the configuration stays the same: nodes are compared by what they are opened with.
  */
 export const resolveChains = (config: Config, env: Env): Config => {
   const resolved = mapLeaves(nodeOfConfig(config), config, ({ path, node, value }) =>
@@ -13,5 +14,5 @@ export const resolveChains = (config: Config, env: Env): Config => {
       ? resolveSecret(value, { env, key: pathText(path) })
       : value,
   ) as Pick<Config, 'chains'>
-  return { ...config, chains: resolved.chains ?? {} }
+  return { ...config, chains: withLiteServers(resolved.chains ?? {}) }
 }

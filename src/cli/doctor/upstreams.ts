@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { resolveChains } from '../../app/config/resolve.ts'
 import type { Config } from '../../app/config/schema.ts'
-import { resolveSecret } from '../../app/config/secrets.ts'
 import type { ConnectionFile } from '../../app/connection-file.ts'
 import { askNode, type NodeAnswer } from '../nodes/ask-node.ts'
 import type { NodeAddress, NodeKind } from '../nodes/rpc.ts'
@@ -16,6 +16,7 @@ type Network = {
     name?: string
     headers: Record<string, string>
     transport?: 'grpc' | 'grpc-web'
+    key?: string
   }[]
 }
 type Upstream = NodeAddress & { network: string; name: string; chain_id?: number | string }
@@ -35,29 +36,18 @@ export async function* checkUpstreams({
   yield* differences(asked)
 }
 
-function upstreamsOf({ chains }: Config, env: Shell['env']): Upstream[] {
+function upstreamsOf(config: Config, env: Shell['env']): Upstream[] {
+  const { chains } = resolveChains(config, env)
   return Object.entries(chains).flatMap(([tag, { kind, networks }]) =>
     Object.entries<Network>(networks).flatMap(([network, { chain_id, upstreams }]) =>
-      upstreams.map(({ name, transport, ...upstream }) => {
-        const key = `chains.${tag}.networks.${network}.upstreams`
-        const url = resolveSecret(upstream.url, { env, key })
-        const headers = Object.fromEntries(
-          Object.entries(upstream.headers).map(([header, value]) => [
-            header,
-            resolveSecret(value, { env, key }),
-          ]),
-        )
-        return {
-          kind,
-          network: `${tag} ${network}`,
-          // Only the host: the rest of the address may hold an access key.
-          name: name ?? new URL(url).host,
-          url,
-          headers,
-          ...(transport && { transport }),
-          ...(chain_id !== undefined && { chain_id }),
-        }
-      }),
+      upstreams.map(({ name, transport, key, url, headers }) => ({
+        ...{ kind, url, headers, network: `${tag} ${network}` },
+        // Only the host: the rest of the address may hold an access key.
+        name: name ?? new URL(url).host,
+        ...(transport && { transport }),
+        ...(key !== undefined && { key }),
+        ...(chain_id !== undefined && { chain_id }),
+      })),
     ),
   )
 }
@@ -118,7 +108,7 @@ const heads: Readonly<Record<NodeKind, string>> = {
 
 const fixes: Readonly<Record<NodeKind, string>> = {
   evm: 'Check the url, the node and the network in between.',
-  ton: 'Check that it is a toncenter HTTP API v2 with its path, such as http://127.0.0.1:8081/api/v2.',
+  ton: 'Check that it is a toncenter HTTP API v2 with its path, such as http://127.0.0.1:8081/api/v2, or the address and key of a lite server.',
   sui: 'Check that it is the gRPC address of a full node; where only HTTP/1.1 comes through, set transport: grpc-web.',
   polkadot:
     'Check that it is the WebSocket address of a node of Asset Hub, such as ws://127.0.0.1:9944.',

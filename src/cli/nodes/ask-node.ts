@@ -36,8 +36,7 @@ const asks: Readonly<Record<NodeKind, Ask>> = {
     return { chain_id: Number(chain_id), head: Number(head) }
   },
   ton: async (address, signal) => {
-    const { createToncenter } = await import('../../chains/ton/toncenter.ts')
-    const node = createToncenter(address, { now: Date.now })
+    const node = await openTonNode(address)
     try {
       const info = await node.call('getMasterchainInfo', {}, signal)
       const { last } = (info ?? {}) as { last?: { seqno?: unknown } }
@@ -75,6 +74,24 @@ const asks: Readonly<Record<NodeKind, Ask>> = {
       throw new Error('it is no Polkadot node')
     return { chain_id: genesis, chain_name, head: Number(header?.number) }
   },
+}
+
+async function openTonNode({ url, headers, key }: NodeAddress) {
+  const { createToncenter, faultOfText } = await import('../../chains/ton/toncenter.ts')
+  if (key === undefined)
+    return createToncenter({ url, ...(headers && { headers }) }, { now: Date.now })
+  const [{ createLiteServer }, { createVerificationCounts }] = await Promise.all([
+    import('../../chains/ton/lite/liteserver.ts'),
+    import('../../chains/verification.ts'),
+  ])
+  const { hostname: host, port } = new URL(url)
+  return createLiteServer(
+    { host, port: Number(port), key: Buffer.from(key, 'base64') },
+    {
+      faultOf: (text) => faultOfText(text, 'failed'),
+      counts: createVerificationCounts('structural'),
+    },
+  )
 }
 
 const isQuantity = (value: unknown): boolean =>

@@ -1,3 +1,4 @@
+import { parseLiteServer } from '../../app/config/lite-server-text.ts'
 import { note, type Shell } from '../shell.ts'
 import { askNode, type NodeAnswer } from './ask-node.ts'
 import type { NodeKind } from './rpc.ts'
@@ -11,10 +12,12 @@ export const askNodes = (
   Promise.all(
     urls.map(async (url) => {
       // What a reference leads to is read by the service.
-      if (!URL.canParse(url) || /^(?:env|file):/.test(url)) return undefined
-      const { host } = new URL(url)
+      const lite = kind === 'ton' ? parseLiteServer(url) : undefined
+      const address = lite ?? { url }
+      if (!URL.canParse(address.url) || /^(?:env|file):/.test(url)) return undefined
+      const { host } = new URL(address.url)
       try {
-        const answer = await askNode({ kind, url })
+        const answer = await askNode({ kind, ...address })
         note(
           shell,
           `✓ ${host}${answer.chain_id === undefined ? '' : ` is on chain ${answer.chain_id}`}`,

@@ -1,4 +1,5 @@
 import { isMap, isSeq } from 'yaml'
+import { isLiteServer } from '../../app/config/lite-server-text.ts'
 import type { ChainSettings } from '../../app/config/sections/chains.ts'
 import { type ChainName, chainText, readChain } from '../chain-tools.ts'
 import { CliError, usageError } from '../cli-error.ts'
@@ -27,8 +28,10 @@ export async function addNode(
     throw new CliError(
       `The node is of chain ${answer.chain_id}, and ${chainText(at)} is ${chain_id}. Nothing was changed.`,
     )
+  const isLite = settings.kind === 'ton' && (isLiteServer(url) || url.startsWith('tcp://'))
   const node = {
     url,
+    ...(isLite && { kind: 'liteserver' }),
     ...(options.name !== undefined && { name: options.name }),
     ...(priority !== undefined && { priority }),
   }

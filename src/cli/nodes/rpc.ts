@@ -11,6 +11,8 @@ export type NodeAddress = {
   url: string
   headers?: Record<string, string>
   transport?: 'grpc' | 'grpc-web'
+  /** Of a lite server of TON, in base64. */
+  key?: string
 }
 
 /** Calls of JSON-RPC to one node, over HTTP or one WebSocket. */

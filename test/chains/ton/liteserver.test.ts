@@ -1,10 +1,18 @@
 // Lite servers as nodes, with full verification: blocks are proved by signatures, and lies are refused and named.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { startLiteServer } from '../../../devnet/ton/lite-server.ts'
 import { startTonDevChain } from '../../../devnet/ton/ton-dev-chain.ts'
+import { placesOf } from '../../../src/app/chain-openers.ts'
+import { loadConfig } from '../../../src/app/config/load.ts'
+import { resolveChains } from '../../../src/app/config/resolve.ts'
 import type { Chain } from '../../../src/chains/chain.ts'
 import { describeChain } from '../../../src/chains/testing/conformance.ts'
 import { createTonChain } from '../../../src/chains/ton/chain.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
 import { waitFor } from '../../helpers/wait-for.ts'
 import { addressOf, createPayer, fundPayers } from './ton-payers.ts'
 
@@ -139,4 +147,37 @@ it('refuses full verification with nodes that give no proofs', () => {
   expect(() =>
     createTonChain({ upstreams: [{ url: 'http://127.0.0.1:1/api/v2' }], verification: 'full' }),
   ).toThrow('needs lite servers')
+})
+
+it('is found in a global config, with the key block to begin with', async () => {
+  const { lite, head } = await start()
+  const { root_hash, file_hash, seqno } = lite.trusted()
+  const folder = await mkdtemp(join(tmpdir(), 'portolan-ton-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'global.config.json')
+  const names = { root_hash: root_hash.toString('base64'), file_hash: file_hash.toString('base64') }
+  const id = { '@type': 'pub.ed25519', key: lite.key.toString('base64') }
+  await writeFile(
+    file,
+    JSON.stringify({
+      liteservers: [{ ip: 0x7f000001, port: lite.port, id }],
+      validator: { init_block: { workchain: -1, shard: -9223372036854775808, seqno, ...names } },
+    }),
+  )
+  const overrides = {
+    chains: { t: { networks: { mainnet: { verification: 'full', global_config: file } } } },
+  }
+  const config = resolveChains(loadConfig({ env: {}, cwd: folder, overrides }), {})
+  const [place] = placesOf(config, {
+    ...{ env: {}, clock: systemClock, log: silentLog },
+    networks: { keep: () => undefined, notifySent: () => {} },
+  })
+  const chain = await place!.open()
+  onTestFinished(chain.stop)
+  expect((await chain.head(signal)).number).toBe(head)
+  const { anchor, checked } = chain.status!().verification!
+  expect({ anchor, isProved: checked.signatures! > 0 }).toEqual({
+    anchor: 'key block 1',
+    isProved: true,
+  })
 })

@@ -3,6 +3,7 @@
 // file, the JSON schema and the error messages derive from these schemas, so a key cannot be undocumented.
 
 import Type, { type TSchema } from 'typebox'
+import { isLiteServer } from '../lite-server-text.ts'
 import type { Finding } from '../problem.ts'
 import { shownWord } from '../problem.ts'
 import { evm, polkadot, query, sui, ton } from './families.ts'
@@ -172,18 +173,22 @@ const grpcRules = (name: string, chain: ChainSettings): Finding[] => {
 // A lite server has another protocol and a key, and only lite servers give proofs.
 const liteServerRules = (name: string, chain: ChainSettings): Finding[] => {
   if (chain.kind !== 'ton') return []
-  return Object.entries(chain.networks).flatMap(([network, { upstreams, verification }]) => {
+  return Object.entries(chain.networks).flatMap(([network, settings]) => {
+    const { upstreams, verification, global_config } = settings
     const at = ['chains', name, 'networks', network]
+    if (upstreams.length === 0 && global_config === undefined)
+      return [{ path: [...at, 'upstreams'], must: 'have at least 1 item where there is no `global_config`' }]
     const ofNodes = upstreams.flatMap(({ url, kind, key }, index): Finding[] => {
       const isLite = kind === 'liteserver'
       const path = [...at, 'upstreams', index]
+      // A reference to a secret is checked when it is read.
+      if (/^(?:file|env):/.test(url) || (isLite && isLiteServer(url))) return []
       if (isLite && key === undefined)
         return [{ path: [...path, 'key'], must: 'be given with `kind: liteserver`' }]
-      // A reference to a secret is checked when it is read.
-      if (/^(?:file|env):/.test(url) || isLite === /^tcp:\/\/[^/]+:[0-9]+$/.test(url)) return []
+      if (isLite === /^tcp:\/\/[^/]+:[0-9]+$/.test(url) && !isLiteServer(url)) return []
       const must = isLite
-        ? 'be `tcp://host:port` with `kind: liteserver`'
-        : 'start with `http://` or `https://`; `tcp://` needs `kind: liteserver`'
+        ? 'be `tcp://host:port` or `host:port:key` with `kind: liteserver`'
+        : 'start with `http://` or `https://`; a lite server needs `kind: liteserver`'
       return [{ path: [...path, 'url'], must }]
     })
     const isProvable =

@@ -1,5 +1,6 @@
 import Type, { type TSchema } from 'typebox'
 import { secretUrl } from '../keys.ts'
+import { isLiteServer } from '../lite-server-text.ts'
 import { upstreams } from './upstream.ts'
 
 const defaultNetwork = Type.String({
@@ -144,13 +145,13 @@ export const ton = Type.Object(
       upstreams(['http', 'https', 'tcp'], 'http://127.0.0.1:8081/api/v2', {
         kind: Type.Enum(['toncenter', 'liteserver'], {
           description:
-            'Kind of the node: the toncenter HTTP API, or a lite server at `tcp://host:port` with its `key`.',
+            'Kind of the node: the toncenter HTTP API, or a lite server at `tcp://host:port` with its `key`, or at `host:port:key`.',
           default: 'toncenter',
         }),
         key: Type.Optional(
           Type.String({
             description: 'Public key of a lite server in base64, as a global config has it.',
-            unset: 'the node is no lite server',
+            unset: 'the node is no lite server, or the key is in its `url`',
             example: 'n4VDnSCUuSpjnCyUk9e3QOOd6o0ItSWYbTnW3Wnn8wk=',
             pattern: '^[A-Za-z0-9+/]{43}=$',
             expects: '32 bytes in base64',
@@ -169,8 +170,27 @@ export const ton = Type.Object(
             mask: 'path',
           }),
         ),
+      }, {
+        description: 'The nodes of the network, beside those of `global_config`.',
+        default: [],
+        minItems: 0,
+        example: [{ url: 'http://127.0.0.1:8081/api/v2' }],
+      }, {
+        pattern: '[^\\s/]+:[0-9]{1,5}:[A-Za-z0-9+/]{43}=$',
+        expects: 'or is `host:port:key` of a lite server',
+        matches: isLiteServer,
       }),
       {
+        global_config: Type.Optional(
+          Type.String({
+            description:
+              'Global config of the network (`global.config.json`): its lite servers are nodes as well, and its `validator.init_block` is the `trusted_key_block` unless that is given.',
+            unset: 'only `upstreams` are nodes',
+            example: '/etc/ton/global.config.json',
+            minLength: 1,
+            path: true,
+          }),
+        ),
         verification: verification(
           'that validators have signed each masterchain block, with all shard blocks, transactions and balances of the coin. It needs lite servers',
         ),
@@ -178,7 +198,7 @@ export const ton = Type.Object(
           Type.String({
             description:
               'Key block of the masterchain, as seqno, root hash and file hash, from which on full verification follows the validators.',
-            unset: 'the first validators are what a lite server says',
+            unset: 'that of `global_config`, else the first validators are what a lite server says',
             example: `46894135:${'7e'.repeat(32)}:${'f1'.repeat(32)}`,
             pattern: '^[0-9]{1,10}:[0-9a-f]{64}:[0-9a-f]{64}$',
             expects: 'a number and two hashes of 64 lower-case hex digits, with colons between',

@@ -1,5 +1,5 @@
 import Type, { type TProperties } from 'typebox'
-import { secretText, secretUrl } from '../keys.ts'
+import { type OtherForm, secretText, secretUrl } from '../keys.ts'
 
 // Shared by every family, so that the example and the documentation describe them once.
 const commonKeys = {
@@ -50,23 +50,34 @@ const commonKeys = {
   ),
 }
 
+type ListNotes = {
+  description: string
+  unset?: string
+  example?: { url: string }[]
+  minItems?: number
+  default?: []
+}
+
 /** A list of nodes that speak one of the schemes, with the keys that only this family has. */
 export const upstreams = <keys extends TProperties = Record<never, never>>(
   schemes: readonly string[],
   example: string,
   ownKeys?: keys,
-  about: { description: string; unset?: string; example?: { url: string }[] } = {
-    description: 'The nodes of the network.',
-  },
+  about: ListNotes = { description: 'The nodes of the network.' },
+  other?: OtherForm,
 ) =>
   Type.Array(
     Type.Object(
       {
-        url: secretUrl(schemes, { description: 'Address of the node.', example, mask: 'path' }),
+        url: secretUrl(
+          schemes,
+          { description: 'Address of the node.', example, mask: 'path' },
+          other,
+        ),
         ...commonKeys,
         ...(ownKeys as keys),
       },
       { description: 'One node.' },
     ),
-    { ...about, minItems: 1 },
+    { minItems: 1, ...about },
   )
