@@ -66,6 +66,23 @@ export async function openServer(
   return { mode: 'embedded', connection, direct: connection, stop }
 }
 
+/**
+ * Begins to open the embedded server, so that it starts while the modules of the service are loaded: signed requests
+ * are trusted only from two seconds after its start on, which the start of the service has to wait for. Undefined with
+ * a server of the operator. An error is for the one that awaits it.
+ */
+export function beginServer(
+  config: Config,
+  { env, cwd, log, signal }: { env: Env; cwd: string; log: Log; signal?: AbortSignal },
+): Promise<DatabaseServer> | undefined {
+  if (config.database.url !== undefined) return undefined
+  const begun = openDataDir(config, env, cwd).then((dataDir) =>
+    openServer(config, { dataDir, env, log, ...(signal && { signal }) }),
+  )
+  begun.catch(() => {})
+  return begun
+}
+
 /** The keys that open secrets, the one that seals first: configured, or a file of the data directory. */
 export async function openMasterKeys(
   config: Config,

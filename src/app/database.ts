@@ -63,12 +63,15 @@ export async function openServiceDatabase(
     lock: DataDirLock | undefined
     /** The server that a supervisor has opened, and stops. */
     given?: Pick<DatabaseServer, 'mode' | 'connection' | 'direct'> | undefined
+    /** The server that was begun before, and is stopped by the one that began it. */
+    begun?: Promise<DatabaseServer> | undefined
     tracing?: Tracing | undefined
   },
   own: Own,
 ): Promise<ServiceDatabase> {
-  const { dataDir, log, clock, given, tracing } = tools
-  const server = given ? { ...given, stop: async () => {} } : own(await openServer(config, tools))
+  const { dataDir, log, clock, given, begun, tracing } = tools
+  const opened = given ?? (await begun)
+  const server = opened ? { ...opened, stop: async () => {} } : own(await openServer(config, tools))
   // A file that a killed service left behind would send scripts to a port on which nothing listens.
   if (!given) await removeConnectionFile(dataDir)
   const { pool_size, worker_pool_size, statement_timeout_seconds } = config.database

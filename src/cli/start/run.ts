@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import manifest from '../../../package.json' with { type: 'json' }
-import type { Service } from '../../app/app.ts'
+import type { AppOptions, Service } from '../../app/app.ts'
 import type { Overrides } from '../../app/config/schema.ts'
 import type { ServerRole } from '../../app/config/server-roles.ts'
 import type { DevEvent } from '../../app/embedded/event-line.ts'
@@ -147,7 +147,7 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
             ...alone,
             signal,
           })
-        : await (await import('../../app/app.ts')).startApp(alone))
+        : await startAlone(alone, signal))
     const announce = async () => {
       const facts = bannerFacts(app, {
         version: manifest.version,
@@ -171,6 +171,14 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
     progress?.done()
     throw error
   }
+}
+
+/** Starts a service of one process. Its database starts while its modules are loaded. */
+async function startAlone(options: AppOptions, signal: AbortSignal): Promise<Service> {
+  const { beginServer } = await import('../../app/data-directory.ts')
+  const server = beginServer(options.config, { ...options, signal })
+  const { startApp } = await import('../../app/app.ts')
+  return await startApp({ ...options, server })
 }
 
 /** Says why local chains cannot be started by default. Chains that were asked for are an error. */
