@@ -1,5 +1,5 @@
 import { Twox64Concat } from '@polkadot-api/substrate-bindings'
-import { storageKey, toHex, uint } from './bytes.ts'
+import { storageKey, toHex, uint, withLength } from './bytes.ts'
 import type { Code } from './code.ts'
 import { insert, nibblesOf, rootOf, type Trie } from './trie.ts'
 
@@ -26,20 +26,24 @@ const hostConfiguration = {
   hrmp_max_message_num_per_candidate: 5,
   validation_upgrade_cooldown: 10,
   validation_upgrade_delay: 10,
+  // Runtimes before 2023 do not read these two.
+  max_candidate_depth: 3,
+  allowed_ancestry_len: 2,
 }
 
-/** The relay chain's state as the block proves it: two or three entries of a trie of our own. */
-function relayState({ slot, para_id, goAhead }: Outside): {
-  root: Uint8Array
-  nodes: Uint8Array[]
-} {
+const relaySlotMs = 6_000
+
+/** The relay chain's state as the block proves it: three or four entries of a trie of our own. */
+function relayState({ slot, parentHeader, para_id, goAhead }: Outside, slotMs: number) {
+  const relaySlot = Math.floor((slot * slotMs) / relaySlotMs)
   const entries: [string, Uint8Array][] = [
     [
       storageKey('Configuration', 'ActiveConfig'),
       Buffer.concat(Object.values(hostConfiguration).map((limit) => uint(limit, 4))),
     ],
-    // The relay chain's slots are half as long.
-    [storageKey('Babe', 'CurrentSlot'), uint(slot * 2, 8)],
+    [storageKey('Babe', 'CurrentSlot'), uint(relaySlot, 8)],
+    // The parent is included already, so that no block waits for its inclusion.
+    [storageKey('Paras', 'Heads', Twox64Concat(uint(para_id, 4))), withLength(parentHeader)],
   ]
   if (goAhead)
     entries.push([
@@ -53,9 +57,16 @@ function relayState({ slot, para_id, goAhead }: Outside): {
   return { root, nodes: nodes.toSorted(Buffer.compare) }
 }
 
-/** The extrinsics that every block begins with: its time, and what the relay chain says. */
-export function inherentsOf(code: Code, outside: Outside): Uint8Array[] {
-  const { root, nodes } = relayState(outside)
+/**
+ * The extrinsics that every block begins with: its time, and what the relay chain says. Arguments have the fields of
+ * every version of the call; a runtime takes those that its metadata names.
+ */
+export function inherentsOf(
+  code: Pick<Code, 'encodeCall' | 'slotMs'>,
+  outside: Outside,
+): Uint8Array[] {
+  const { root, nodes } = relayState(outside, code.slotMs)
+  const noMessages = { full_messages: [], hashed_messages: [] }
   return [
     code.encodeCall('Timestamp', 'set', { now: BigInt(outside.time) }),
     code.encodeCall('ParachainSystem', 'set_validation_data', {
@@ -67,9 +78,14 @@ export function inherentsOf(code: Code, outside: Outside): Uint8Array[] {
           max_pov_size: 5 << 20,
         },
         relay_chain_state: nodes,
+        // Until 2025.
         downward_messages: [],
         horizontal_messages: [],
+        // Since then.
+        relay_parent_descendants: [],
+        collator_peer_id: undefined,
       },
+      inbound_messages_data: { downward_messages: noMessages, horizontal_messages: noMessages },
     }),
   ]
 }

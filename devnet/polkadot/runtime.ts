@@ -13,6 +13,8 @@ export type Runtime = {
 const zstdMark = '52bc537646db8e05'
 // An instance that has grown beyond this is not kept.
 const mostKeptBytes = 64 << 20
+// Runtimes that ask for it (since 2024) trap in an instance that was used before.
+const proofSize = 'ext_storage_proof_size_storage_proof_size_version_1'
 
 /** The code as it is compiled; chains store it packed. */
 export function unpackCode(code: Uint8Array): Uint8Array {
@@ -25,6 +27,7 @@ export function unpackCode(code: Uint8Array): Uint8Array {
 export function loadRuntime(code: Uint8Array): Runtime {
   const module = new WebAssembly.Module(unpackCode(code) as Uint8Array<ArrayBuffer>)
   const imports = WebAssembly.Module.imports(module)
+  const isReusable = !imports.some(({ name }) => name === proofSize)
   let kept: Instance | undefined
 
   return {
@@ -33,7 +36,7 @@ export function loadRuntime(code: Uint8Array): Runtime {
       // What traps leaves its stack as it was: such an instance is not used again.
       kept = undefined
       const output = instance.call(entry, input, storage)
-      if (instance.size() <= mostKeptBytes) kept = instance
+      if (isReusable && instance.size() <= mostKeptBytes) kept = instance
       return output
     },
   }
@@ -111,5 +114,7 @@ function createMiscHost(context: HostContext, say: (text: string) => void) {
     ext_misc_runtime_version_version_1: () => putSpan(context, Uint8Array.of(0)),
     ext_offchain_index_set_version_1: () => {},
     ext_offchain_index_clear_version_1: () => {},
+    // The largest number: no proof is recorded.
+    [proofSize]: () => -1n,
   }
 }

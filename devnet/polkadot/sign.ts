@@ -31,31 +31,36 @@ export const seedOf = (seed: number, number: number): Buffer =>
 /** What a signature covers besides the call. */
 export type Signing = { signer: Signer; nonce: number; genesis: string; tip?: bigint }
 
+type Added = { extra: Uint8Array; signed: Uint8Array }
+
+const none = { extra: new Uint8Array(), signed: new Uint8Array() }
+const only = (signed: Uint8Array) => ({ ...none, signed })
+
 /** What each extension adds to the extrinsic, and what it adds to the signed message only. */
-const extensions = (code: Code, { nonce, genesis, tip = 0n }: Signing) => {
-  const none = { extra: new Uint8Array(), signed: new Uint8Array() }
-  const only = (signed: Uint8Array) => ({ ...none, signed })
-  const table: Record<string, { extra: Uint8Array; signed: Uint8Array }> = {
-    CheckSpecVersion: only(uint(code.version.specVersion, 4)),
-    CheckTxVersion: only(uint(code.version.transactionVersion, 4)),
-    CheckGenesis: only(fromHex(genesis)),
-    // Valid for ever.
-    CheckMortality: { extra: Uint8Array.of(0), signed: fromHex(genesis) },
-    CheckNonce: { ...none, extra: compact(nonce) },
-    ChargeTransactionPayment: { ...none, extra: compact(Number(tip)) },
-    // The tip, and no other asset to pay with.
-    ChargeAssetTxPayment: {
-      ...none,
-      extra: Buffer.concat([compact(Number(tip)), Uint8Array.of(0)]),
-    },
-  }
-  return code.extensions.map((name) => table[name] ?? none)
+const table: Readonly<Record<string, (code: Code, signing: Signing) => Added>> = {
+  CheckSpecVersion: ({ version }) => only(uint(version.specVersion, 4)),
+  CheckTxVersion: ({ version }) => only(uint(version.transactionVersion, 4)),
+  CheckGenesis: (_, { genesis }) => only(fromHex(genesis)),
+  // Valid for ever.
+  CheckMortality: (_, { genesis }) => ({ extra: Uint8Array.of(0), signed: fromHex(genesis) }),
+  CheckNonce: (_, { nonce }) => ({ ...none, extra: compact(nonce) }),
+  // Without a hash of the metadata: the mode, and no hash.
+  CheckMetadataHash: () => ({ extra: Uint8Array.of(0), signed: Uint8Array.of(0) }),
+  ChargeTransactionPayment: (_, { tip = 0n }) => ({ ...none, extra: compact(Number(tip)) }),
+  // The tip, and no other asset to pay with.
+  ChargeAssetTxPayment: (_, { tip = 0n }) => ({
+    ...none,
+    extra: Buffer.concat([compact(Number(tip)), Uint8Array.of(0)]),
+  }),
 }
+
+/** The extensions that add something here; all others of a runtime must be empty. */
+export const signedExtensions: readonly string[] = Object.keys(table)
 
 /** A signed extrinsic of a call. */
 export function signCall(code: Code, call: Uint8Array, signing: Signing): Buffer {
   const { signer } = signing
-  const parts = extensions(code, signing)
+  const parts = code.extensions.map((name) => table[name]?.(code, signing) ?? none)
   const extra = Buffer.concat(parts.map((part) => part.extra))
   const message = Buffer.concat([call, extra, ...parts.map((part) => part.signed)])
   const signature = signer.sign(message.length > 256 ? hash256(message) : message)

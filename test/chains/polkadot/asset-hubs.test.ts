@@ -4,6 +4,8 @@ import { gunzipSync } from 'node:zlib'
 import { getDynamicBuilder, getLookupFn, type LookupEntry } from '@polkadot-api/metadata-builders'
 import { AccountId, decAnyMetadata, unifyMetadata } from '@polkadot-api/substrate-bindings'
 import { describe, expect, it } from 'vitest'
+import { inherentsOf } from '../../../devnet/polkadot/inherents.ts'
+import { signedExtensions } from '../../../devnet/polkadot/sign.ts'
 import type { Movement } from '../../../src/chains/chain.ts'
 import { createBlock } from '../../../src/chains/polkadot/block.ts'
 import { createCodecs } from '../../../src/chains/polkadot/codecs.ts'
@@ -260,5 +262,45 @@ describe('block 19,772,575 of Polkadot', () => {
       const movements: readonly Movement[] = contentOf(block, [account]).movements
       expect(netOf(account, movements) - feesOf(account, movements)).toBe(amount)
     }
+  })
+})
+
+describe.each(hubs)('the dev node writes for %s', (name) => {
+  const unified = unifyMetadata(decAnyMetadata(read(name)))
+  const lookup = getLookupFn(unified)
+  const builder = getDynamicBuilder(lookup)
+
+  it('the inherents that its blocks begin with', () => {
+    const calls = new Map<string, unknown>()
+    const encodeCall = (pallet: string, call: string, value: unknown) => {
+      const { codec } = builder.buildCall(pallet, call)
+      const bytes = Buffer.from(codec.enc(value))
+      calls.set(`${pallet}.${call}`, codec.dec(Uint8Array.from(bytes)))
+      return bytes
+    }
+    const outside = {
+      ...{ number: 7, time: 84_000, slot: 7, para_id: 1_000, goAhead: false },
+      parentHeader: Uint8Array.of(1, 2, 3),
+    }
+    inherentsOf({ encodeCall, slotMs: 12_000 }, outside)
+    expect(calls.get('Timestamp.set')).toEqual({ now: 84_000n })
+    const { data } = calls.get('ParachainSystem.set_validation_data') as {
+      data: { validation_data: object; relay_chain_state: unknown[] }
+    }
+    expect(data.validation_data).toMatchObject({ relay_parent_number: 1_014 })
+    // Configuration, slot and head, each a leaf, and the branches above them.
+    expect(data.relay_chain_state.length).toBeGreaterThanOrEqual(4)
+  })
+
+  it('what every extension of a signed extrinsic adds', () => {
+    const isEmpty = (id: number): boolean => {
+      const type = lookup(id)
+      if (type.type === 'void') return true
+      return type.type === 'tuple' && type.value.length === 0
+    }
+    const needed = (unified.extrinsic.signedExtensions[0] ?? [])
+      .filter(({ type, additionalSigned }) => !isEmpty(type) || !isEmpty(additionalSigned))
+      .map(({ identifier }) => identifier)
+    expect(needed.filter((one) => !signedExtensions.includes(one))).toEqual([])
   })
 })

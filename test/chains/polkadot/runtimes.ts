@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { keyBytes, storageKey, toHex, uint } from '../../../devnet/polkadot/bytes.ts'
 import type { ChainSpec } from '../../../devnet/polkadot/spec.ts'
 import { modernCode } from './modern-code.ts'
@@ -25,8 +26,20 @@ function modernSpec(): ChainSpec {
   return { name: 'Acala', para_id, properties: {}, genesis: { raw: { top } } }
 }
 
-/** An old one and a newer one. */
+/** One that the caller has: no package holds a runtime of 2024 or later. */
+function givenRuntime(env = process.env): TestRuntime[] {
+  const { POLKADOT_SPEC: file, POLKADOT_SPEC_VERSION: version } = env
+  if (!file) return []
+  const spec = JSON.parse(readFileSync(file, 'utf8')) as ChainSpec
+  return [{ name: `${spec.name}, given`, specVersion: Number(version), isModern: true, spec }]
+}
+
+/**
+ * An old one and a newer one. A raw chain specification in the file `POLKADOT_SPEC`, whose runtime has the version
+ * `POLKADOT_SPEC_VERSION`, is a third one.
+ */
 export const testRuntimes = (): TestRuntime[] => [
   { name: 'Asset Hub, runtime 900 of 2022', specVersion: 900, isModern: false },
   { name: 'Acala, runtime 2220 of 2023', specVersion: 2_220, isModern: true, spec: modernSpec() },
+  ...givenRuntime(),
 ]
