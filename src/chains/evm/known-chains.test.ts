@@ -25,6 +25,7 @@ test('the stacks whose blocks cannot be proved whole get their settings', () => 
   expect(settings(1)).toEqual({})
   expect(settings(10)).toEqual({})
   expect(settings(42_220)).toEqual({ unproven_types: [0x7b] })
+  expect(settings(137)).toEqual({ unproven_types: [0x7f] })
   expect(settings(42_161).unproven_types).toContain(0x64)
   expect(settings(324)).toEqual({ proof: 'bloom' })
   expect(settings(43_114)).toEqual({ proof: 'bloom' })

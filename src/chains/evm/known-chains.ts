@@ -57,11 +57,16 @@ export const proposedConfirmations = ({ blockMs }: KnownChain): number | undefin
     ? undefined
     : Math.min(mostConfirmations, Math.max(1, Math.ceil(settledMs / blockMs)))
 
+// Their state syncs cannot be proved (see `block/coin-logs.ts`).
+const polygonIds: ReadonlySet<number> = new Set([137, 80_002])
+
 /** The settings that blocks of the network need to be proved as far as that is possible; see `docs/chains.md`. */
 export const proofSettings = ({
+  chain_id,
   stack,
 }: KnownChain): { proof?: 'bloom'; unproven_types?: readonly number[] } => {
   if (stack === 'arbitrum') return { unproven_types: [0x64, 0x65, 0x66, 0x68, 0x69, 0x6a] }
+  if (polygonIds.has(chain_id)) return { unproven_types: [0x7f] }
   if (stack === 'celo') return { unproven_types: [0x7b] }
   // The block hash is not that of an Ethereum header.
   if (stack === 'zksync' || stack === 'header') return { proof: 'bloom' }

@@ -1,12 +1,10 @@
 import { quantityOf, type RawReceipt, type ReadTransaction, typeOf } from '../codec/raw.ts'
+import { priorityTypes, stateSyncType } from './coin-logs.ts'
 import { redeemType, ticketType } from './retryables.ts'
 
 /** The type of a deposit on OP-style chains, and of a message on Scroll: paid for on the other chain. */
 export const depositType = 0x7e
 const blobType = 0x03
-// Requests from the other chain and upgrades on ZKsync (PRIORITY_OPERATION_L2_TX_TYPE and PROTOCOL_UPGRADE_TX_TYPE in
-// matter-labs/zksync-era, core/lib/types): the fee comes out of what is minted for them.
-const priorityTypes = new Set([0xfe, 0xff])
 // A deposit on Arbitrum (ArbitrumDepositTx in OffchainLabs/nitro, arbos/tx_processor.go).
 const arbitrumDepositType = 0x64
 
@@ -31,7 +29,9 @@ export function feeOf(transaction: ReadTransaction, receipt: RawReceipt): bigint
   const type = typeOf(transaction)
   // The gas of a redeem was paid with its ticket. It is minted for the sender before, and what is left is
   // taken away (see `retryables.ts`).
-  if (type === depositType || type === redeemType || priorityTypes.has(type)) return 0n
+  if (type === depositType || type === redeemType || type === stateSyncType) return 0n
+  // It comes out of what is minted for the request.
+  if (priorityTypes.has(type)) return 0n
   // Celo (CIP-64): price and fee are in the token, and its transfer is a log of its own.
   if (transaction.feeCurrency) return 0n
   const gasUsed = quantityOf(receipt.gasUsed)

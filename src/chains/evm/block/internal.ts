@@ -3,6 +3,7 @@ import { ChainUnavailableError, UnreadableError } from '../../chain.ts'
 import type { ReadBlock } from '../codec/header.ts'
 import { type EvmNodes, isPruned, reached } from '../pool/nodes.ts'
 import type { Question, Rpc } from '../pool/rpc.ts'
+import { isStateSync } from './coin-logs.ts'
 import { type InternalTransfer, readFrames, readTraces } from './traces.ts'
 
 /** How long traces are waited for: without them a deposit may be missed. */
@@ -138,8 +139,14 @@ type Way = Omit<Question<InternalTransfer[][]>, 'signal'> & {
   needs: 'debug_trace' | 'parity_trace'
 }
 
-function waysOf({ hash, number, transactions }: ReadBlock, pool: EvmNodes): Way[] {
-  const hashes = transactions.map((transaction) => transaction.hash)
+/** A state sync is read from its logs. Whether nodes trace it depends on their settings. */
+const tracedHashes = ({ transactions }: ReadBlock): string[] =>
+  transactions.filter((one) => !isStateSync(one)).map((one) => one.hash)
+
+function waysOf(block: ReadBlock, pool: Nodes): Way[] {
+  const { hash, number, transactions } = block
+  const hashes = tracedHashes(block)
+  const others = transactions.slice(hashes.length).map((one) => one.hash)
   const at = reached(pool, Number(number))
   return [
     {
@@ -148,7 +155,7 @@ function waysOf({ hash, number, transactions }: ReadBlock, pool: EvmNodes): Way[
       needs: 'debug_trace',
       longestString,
       ...at,
-      accept: (result) => readFrames(result, hashes),
+      accept: (result) => readFrames(result, hashes, others),
     },
     {
       method: 'trace_block',
@@ -156,7 +163,7 @@ function waysOf({ hash, number, transactions }: ReadBlock, pool: EvmNodes): Way[
       needs: 'parity_trace',
       longestString,
       ...at,
-      accept: (result) => readTraces(result, { hash, hashes }),
+      accept: (result) => readTraces(result, { hash, hashes, others }),
     },
   ]
 }
@@ -171,7 +178,7 @@ async function traceSingly(
   reason: string,
   signal: AbortSignal,
 ): Promise<Internal> {
-  const hashes = block.transactions.map(({ hash }) => hash)
+  const hashes = tracedHashes(block)
   const at = reached(pool, Number(block.number))
   const end = clock.now() + singlesMs
   const transfers: (InternalTransfer[] | undefined)[] = hashes.map(() => undefined)

@@ -1,6 +1,7 @@
 import { quantityOf, type RawReceipt, type ReadTransaction } from '../codec/raw.ts'
+import { type CoinLog, coinLogsOf } from './coin-logs.ts'
 import { feeOf, isDeposit, mintOf } from './fees.ts'
-import type { Callees, NamedAddresses } from './names.ts'
+import { type Callees, inTopic, type NamedAddresses } from './names.ts'
 import { ticketEffects } from './retryables.ts'
 import type { InternalTransfer } from './traces.ts'
 
@@ -56,6 +57,7 @@ export function nativeEffects(
   const failed = status !== undefined && status !== null && quantityOf(status) === 0n
   const sender = addresses.add(transaction.from)
   const ticket = ticketEffects(transaction, receipt, failed)
+  const logged = coinLogsOf(transaction, receipt)
   const value = ticket?.sent ? ticket.sent.value : quantityOf(transaction.value)
   const target = (value > 0n && ticket?.sent?.to) || (transaction.to ?? receipt.contractAddress)
   const calls = ticket?.hasCalls === false ? none : internal
@@ -64,8 +66,21 @@ export function nativeEffects(
     fee: ticket ? ticket.fee : feeOf(transaction, receipt),
     nonce: isDeposit(transaction) ? receipt.depositNonce : transaction.nonce,
     failed,
-    movements: movementsOf(),
+    movements: logged ? loggedMovements(logged) : movementsOf(),
     callee: value > 0n || failed ? noCallee : target ? callees.add(target) : noParty,
+  }
+
+  function loggedMovements(logs: readonly CoinLog[]): readonly NativeMovement[] {
+    const movements: NativeMovement[] = logs.map((log) => ({
+      place: logPlace + log.offset,
+      from: log.from === undefined ? noParty : addresses.add(log.from, inTopic),
+      to: addresses.add(log.to, inTopic),
+      value: log.value,
+      failed: false,
+    }))
+    if (!failed) return movements
+    const to = target ? addresses.add(target) : noParty
+    return [{ place: valuePlace, from: sender, to, value, failed }, ...movements]
   }
 
   function movementsOf(): readonly NativeMovement[] {

@@ -33,14 +33,20 @@ type Trace = {
 // The others run on the caller's own money, though tracers write the caller's value beside them.
 const paying = new Set(['CALL', 'CREATE', 'CREATE2', 'SELFDESTRUCT'])
 
-/** The internal transfers of each transaction by `callTracer`; undefined when it is not its answer. */
+/**
+ * The internal transfers of each transaction by `callTracer`; undefined when it is not its answer. Traces of the `others`,
+ * which come after these, are not needed and may be missing.
+ */
 export function readFrames(
   result: unknown,
   hashes: readonly string[],
+  others: readonly string[] = [],
 ): InternalTransfer[][] | undefined {
-  if (!Array.isArray(result) || result.length !== hashes.length) return undefined
+  if (!Array.isArray(result)) return undefined
+  if (result.length !== hashes.length && result.length !== hashes.length + others.length)
+    return undefined
   const all: InternalTransfer[][] = []
-  for (const [index, entry] of result.entries()) {
+  for (const [index, entry] of result.slice(0, hashes.length).entries()) {
     const { txHash, result: root } = entry as { txHash?: string; result?: Frame }
     if (txHash !== undefined && txHash.toLowerCase() !== hashes[index]!.toLowerCase())
       return undefined
@@ -64,7 +70,11 @@ function collect(frame: Frame, found: InternalTransfer[]): void {
 /** The internal transfers of each transaction by `trace_block`; undefined when it is not its answer. */
 export function readTraces(
   result: unknown,
-  { hash, hashes }: { hash: string; hashes: readonly string[] },
+  {
+    hash,
+    hashes,
+    others = [],
+  }: { hash: string; hashes: readonly string[]; others?: readonly string[] },
 ): InternalTransfer[][] | undefined {
   if (!Array.isArray(result)) return undefined
   const places = new Map(hashes.map((one, index) => [one.toLowerCase(), index]))
@@ -75,8 +85,12 @@ export function readTraces(
     if (trace.blockHash?.toLowerCase() !== hash.toLowerCase()) return undefined
     // Rewards of the block itself.
     if (!trace.transactionHash) continue
-    const place = places.get(trace.transactionHash.toLowerCase())
-    if (place === undefined) return undefined
+    const name = trace.transactionHash.toLowerCase()
+    const place = places.get(name)
+    if (place === undefined) {
+      if (others.some((one) => one.toLowerCase() === name)) continue
+      return undefined
+    }
     seen.add(place)
     const path = trace.traceAddress.map((step) => `${step}/`).join('')
     if (trace.error) failed[place]!.push(path)

@@ -1,4 +1,5 @@
 import type { BlockHeader } from '../../chain.ts'
+import { isStateSync, markStateSync } from '../block/coin-logs.ts'
 import { type Proof, type ProofRules, provabilityOf } from '../block/proof.ts'
 import { checkBlock, unknownMembers } from './header-hash.ts'
 import {
@@ -46,8 +47,8 @@ export function whyRefused(result: unknown, rules: ProofRules): string | undefin
     return `the hash does not fit the known header fields (other members: ${names || 'none'}); set \`proof: bloom\` if the network has a header of its own`
   }
   const { transactions } = result
-  if (!Array.isArray(transactions) || provabilityOf(transactions, rules) !== 'refused')
-    return undefined
+  if (!Array.isArray(transactions)) return undefined
+  if (provabilityOf(markStateSync(result, transactions), rules) !== 'refused') return undefined
   return 'a transaction has a type that cannot be proved; list it in `unproven_types` if the network has it'
 }
 
@@ -59,8 +60,9 @@ export function readBlock(
   const block = readHeader(result, rules.proof) as RawBlock | undefined
   if (!block || Number(quantityOf(block.number)) !== number) return undefined
   if (!Array.isArray(block.transactions)) return undefined
+  const transactions = markStateSync(block, block.transactions)
   const root = block.transactionsRoot
-  const read = readTransactions(block.transactions, { root, rules })
+  const read = readTransactions(transactions, { root, rules })
   if (!read) return undefined
   const { hash, parentHash, timestamp, miner, logsBloom, receiptsRoot } = block
   return {
@@ -71,7 +73,7 @@ export function readBlock(
     miner,
     logsBloom,
     receiptsRoot,
-    isPlain: block.transactions.every(isPlain),
+    isPlain: transactions.every((one) => isStateSync(one) || isPlain(one)),
     ...(block.withdrawals && { withdrawals: block.withdrawals }),
     ...read,
   }

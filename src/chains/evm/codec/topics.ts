@@ -8,3 +8,9 @@ export const transferTopic = topicOf('Transfer(address,address,uint256)')
 export const singleTopic = topicOf('TransferSingle(address,address,address,uint256,uint256)')
 /** ERC-1155, many kinds. */
 export const batchTopic = topicOf('TransferBatch(address,address,address,uint256[],uint256[])')
+/** Polygon: coin that moved, of its contract 0x1010. */
+export const coinTransferTopic = topicOf(
+  'LogTransfer(address,address,address,uint256,uint256,uint256,uint256,uint256)',
+)
+/** ZKsync: coin that came from the other chain, of its contract 0x800a. */
+export const coinMintTopic = topicOf('Mint(address,uint256)')
