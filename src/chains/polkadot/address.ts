@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { getSs58AddressInfo } from '@polkadot-api/substrate-bindings'
 import { decodeBase58, encodeBase58 } from '../../lib/base58.ts'
 import type { Parsed } from '../chain.ts'
 import { parsed, parseEvmPattern, refused } from '../hex.ts'
@@ -17,9 +16,15 @@ const parseSs58 = (text: string): Parsed => {
   // The prefix, 32 bytes of the account and two of the checksum.
   if (!bytes || length === undefined || bytes.length !== length + 34)
     return refused('Is not an SS58 address of a 32-byte account.')
-  const info = getSs58AddressInfo(text)
-  return info.isValid ? parsed(Buffer.from(info.publicKey)) : refused('The checksum is wrong.')
+  const body = bytes.subarray(0, -2)
+  return checksumOf(body).equals(bytes.subarray(-2))
+    ? parsed(Buffer.from(body.subarray(length)))
+    : refused('The checksum is wrong.')
 }
+
+// Not by the library, which every start would load for it.
+const checksumOf = (body: Uint8Array): Buffer =>
+  createHash('blake2b512').update('SS58PRE').update(body).digest().subarray(0, 2)
 
 /**
  * Reads an SS58 address of any prefix, an account id, or the EVM pattern as the account that Asset
@@ -45,8 +50,7 @@ export const formatAddress = (account: Uint8Array, prefix: number): string => {
   if (account.length === 0) return ''
   const body = Buffer.concat([encodePrefix(prefix), account])
   // Two bytes are the checksum length for accounts of 32 bytes.
-  const checksum = createHash('blake2b512').update('SS58PRE').update(body).digest().subarray(0, 2)
-  return encodeBase58(Buffer.concat([body, checksum]))
+  return encodeBase58(Buffer.concat([body, checksumOf(body)]))
 }
 
 /** Prefixes below 64 take one byte, the rest two, in the bit order of the SS58 registry. */
