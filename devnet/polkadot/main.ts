@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { startPolkadotDevChain } from './node.ts'
+import type { ChainSpec } from './spec.ts'
 
 const { values } = parseArgs({
   options: {
@@ -8,6 +10,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     'block-time': { type: 'string' },
     finality: { type: 'string' },
+    spec: { type: 'string' },
     manual: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -16,8 +19,9 @@ const { values } = parseArgs({
 if (values.help) {
   process.stdout.write(
     'node devnet/polkadot/main.ts [--port 9944] [--directory folder] [--seed 0]\n' +
-      '  [--block-time milliseconds] [--finality blocks] [--manual]\n' +
-      'Runs a Polkadot Asset Hub of one node and prints one line of JSON when it is ready.\n',
+      '  [--block-time milliseconds] [--finality blocks] [--manual] [--spec file]\n' +
+      'Runs a Polkadot Asset Hub of one node and prints one line of JSON when it is ready.\n' +
+      '--spec: a raw chain specification of another parachain, whose runtime is run instead.\n',
   )
 } else await run()
 
@@ -31,8 +35,10 @@ async function run(): Promise<void> {
   const seed = number(values.seed, 'seed')
   const blockTimeMs = number(values['block-time'], 'block-time')
   const finality = number(values.finality, 'finality')
+  const { spec } = values
   const node = await startPolkadotDevChain({
     manual: values.manual,
+    ...(spec !== undefined && { spec: JSON.parse(await readFile(spec, 'utf8')) as ChainSpec }),
     ...(port !== undefined && { port }),
     ...(values.directory !== undefined && { directory: values.directory }),
     ...(seed !== undefined && { seed }),
