@@ -1,11 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
-import type Type from 'typebox'
 import { parseLiteServer } from './lite-server-text.ts'
 import { ConfigError, type Problem, shownWord } from './problem.ts'
-import type { ChainsSettings } from './sections/chains.ts'
-import type { ton } from './sections/families.ts'
+import type { ChainsSettings, TonSettings } from './sections/chains.ts'
 
-type TonSettings = Type.Static<typeof ton>
 type TonNetwork = TonSettings['networks'][string]
 type TonUpstream = TonNetwork['upstreams'][number]
 

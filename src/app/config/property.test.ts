@@ -69,6 +69,7 @@ const obeyRules = (value: unknown): Overrides => {
       string,
       {
         verification?: string
+        global_config?: string
         upstreams?: { transport?: string; kind?: string; key?: string; url?: string }[]
       }
     >
@@ -86,6 +87,7 @@ const obeyRules = (value: unknown): Overrides => {
   for (const network of Object.values(chains.t?.networks ?? {})) {
     if (!network) continue
     delete network.verification
+    if (!network.upstreams?.length) network.global_config ??= '/ton/global.config.json'
     for (const upstream of network.upstreams ?? []) {
       delete upstream.kind
       delete upstream.key

@@ -229,7 +229,9 @@ describe.each(worlds)('variant P through the service on $name', ({ node, service
     }
     const before = await read(service)
     expect(before).toEqual([[node.funder_address, addressOf(150)]])
-    const networks = { mainnet: { upstreams: [{ url: 'ws://127.0.0.1:1', headers: {}, priority: 0 }] } }
+    const networks = {
+      mainnet: { upstreams: [{ url: 'ws://127.0.0.1:1', headers: {}, priority: 0 }] },
+    }
     const other = await startTestApp({
       beside: service,
       config: { chains: { p: { kind: 'polkadot', default_network: 'mainnet', networks } } },

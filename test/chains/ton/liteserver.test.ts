@@ -161,7 +161,7 @@ it('is found in a global config, with the key block to begin with', async () => 
     file,
     JSON.stringify({
       liteservers: [{ ip: 0x7f000001, port: lite.port, id }],
-      validator: { init_block: { workchain: -1, shard: -9223372036854775808, seqno, ...names } },
+      validator: { init_block: { workchain: -1, shard: -(2 ** 63), seqno, ...names } },
     }),
   )
   const overrides = {

@@ -25,10 +25,13 @@ const oneNode = (kind: string, url: string) => ({
 /** The settings of a chain of the EVM family; `record_pending` where it offers the chain queries. */
 export type EvmSettings = Type.Static<ReturnType<typeof evm>> & { record_pending?: boolean }
 
+/** The settings of a chain of TON. */
+export type TonSettings = Type.Static<typeof ton>
+
 /** The settings of a chain of any family, distinguished by `kind`. */
 export type ChainSettings =
   | EvmSettings
-  | Type.Static<typeof ton>
+  | TonSettings
   | Type.Static<typeof sui>
   | Type.Static<typeof polkadot>
 
@@ -177,7 +180,12 @@ const liteServerRules = (name: string, chain: ChainSettings): Finding[] => {
     const { upstreams, verification, global_config } = settings
     const at = ['chains', name, 'networks', network]
     if (upstreams.length === 0 && global_config === undefined)
-      return [{ path: [...at, 'upstreams'], must: 'have at least 1 item where there is no `global_config`' }]
+      return [
+        {
+          path: [...at, 'upstreams'],
+          must: 'have at least 1 item where there is no `global_config`',
+        },
+      ]
     const ofNodes = upstreams.flatMap(({ url, kind, key }, index): Finding[] => {
       const isLite = kind === 'liteserver'
       const path = [...at, 'upstreams', index]

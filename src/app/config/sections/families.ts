@@ -142,44 +142,50 @@ export const ton = Type.Object(
         unset,
         example: -239,
       }),
-      upstreams(['http', 'https', 'tcp'], 'http://127.0.0.1:8081/api/v2', {
-        kind: Type.Enum(['toncenter', 'liteserver'], {
-          description:
-            'Kind of the node: the toncenter HTTP API, or a lite server at `tcp://host:port` with its `key`, or at `host:port:key`.',
-          default: 'toncenter',
-        }),
-        key: Type.Optional(
-          Type.String({
-            description: 'Public key of a lite server in base64, as a global config has it.',
-            unset: 'the node is no lite server, or the key is in its `url`',
-            example: 'n4VDnSCUuSpjnCyUk9e3QOOd6o0ItSWYbTnW3Wnn8wk=',
-            pattern: '^[A-Za-z0-9+/]{43}=$',
-            expects: '32 bytes in base64',
+      upstreams(
+        ['http', 'https', 'tcp'],
+        'http://127.0.0.1:8081/api/v2',
+        {
+          kind: Type.Enum(['toncenter', 'liteserver'], {
+            description:
+              'Kind of the node: the toncenter HTTP API, or a lite server at `tcp://host:port` with its `key`, or at `host:port:key`.',
+            default: 'toncenter',
           }),
-        ),
-        v3: Type.Boolean({
-          description:
-            'Whether API v3 of the node is used as well, where it offers one: it gives many balances at once. Blocks always come from API v2.',
-          default: true,
-        }),
-        v3_url: Type.Optional(
-          secretUrl(['http', 'https'], {
-            description: 'Address of that API v3.',
-            unset: '`v3` in the place of `v2` at the end of the url',
-            example: 'http://127.0.0.1:8082/api/v3',
-            mask: 'path',
+          key: Type.Optional(
+            Type.String({
+              description: 'Public key of a lite server in base64, as a global config has it.',
+              unset: 'the node is no lite server, or the key is in its `url`',
+              example: 'n4VDnSCUuSpjnCyUk9e3QOOd6o0ItSWYbTnW3Wnn8wk=',
+              pattern: '^[A-Za-z0-9+/]{43}=$',
+              expects: '32 bytes in base64',
+            }),
+          ),
+          v3: Type.Boolean({
+            description:
+              'Whether API v3 of the node is used as well, where it offers one: it gives many balances at once. Blocks always come from API v2.',
+            default: true,
           }),
-        ),
-      }, {
-        description: 'The nodes of the network, beside those of `global_config`.',
-        default: [],
-        minItems: 0,
-        example: [{ url: 'http://127.0.0.1:8081/api/v2' }],
-      }, {
-        pattern: '[^\\s/]+:[0-9]{1,5}:[A-Za-z0-9+/]{43}=$',
-        expects: 'or is `host:port:key` of a lite server',
-        matches: isLiteServer,
-      }),
+          v3_url: Type.Optional(
+            secretUrl(['http', 'https'], {
+              description: 'Address of that API v3.',
+              unset: '`v3` in the place of `v2` at the end of the url',
+              example: 'http://127.0.0.1:8082/api/v3',
+              mask: 'path',
+            }),
+          ),
+        },
+        {
+          description: 'The nodes of the network, beside those of `global_config`.',
+          default: [],
+          minItems: 0,
+          example: [{ url: 'http://127.0.0.1:8081/api/v2' }],
+        },
+        {
+          pattern: '[^\\s/]+:[0-9]{1,5}:[A-Za-z0-9+/]{43}=$',
+          expects: 'or is `host:port:key` of a lite server',
+          matches: isLiteServer,
+        },
+      ),
       {
         global_config: Type.Optional(
           Type.String({

@@ -50,7 +50,8 @@ export function markStateSync<transaction extends { hash: string; to?: string | 
   transactions: readonly transaction[],
 ): readonly transaction[] {
   const last = transactions.at(-1)
-  if (!last || typeof last.hash !== 'string' || !/^0x0{40}$/.test(last.to ?? '')) return transactions
+  if (!last || typeof last.hash !== 'string' || !/^0x0{40}$/.test(last.to ?? ''))
+    return transactions
   if (last.hash.toLowerCase() !== stateSyncHash(block)) return transactions
   return [...transactions.slice(0, -1), { ...last, type: `0x${stateSyncType.toString(16)}` }]
 }

@@ -16,7 +16,12 @@ import type { InternalTransfer } from './traces.ts'
 
 type Ledger = { move(from: string | undefined, to: string | undefined, value: bigint): void }
 /** One transaction: what nodes show of it, after it was booked. */
-type Made = { transaction: object; receipt?: object; logs?: RawLog[]; internal?: InternalTransfer[] }
+type Made = {
+  transaction: object
+  receipt?: object
+  logs?: RawLog[]
+  internal?: InternalTransfer[]
+}
 type Kind = (numbers: Numbers, ledger: Ledger) => Made
 type Numbers = { from: string; to: string; third: string; a: bigint; b: bigint; failed: boolean }
 
@@ -57,7 +62,10 @@ const opDeposit: Kind = ({ from, to, a, b, failed }, ledger) => {
 const arbitrumDeposit: Kind = ({ from, to, a }, ledger) => {
   ledger.move(undefined, from, a)
   ledger.move(from, to, a)
-  return { transaction: { type: '0x64', from, to, value: toQuantity(a) }, receipt: { gasUsed: '0x0' } }
+  return {
+    transaction: { type: '0x64', from, to, value: toQuantity(a) },
+    receipt: { gasUsed: '0x0' },
+  }
 }
 
 const arbitrumInternal: Kind = () => ({
@@ -94,14 +102,14 @@ const polygonCoin = '0x0000000000000000000000000000000000001010'
 const stateSync =
   (type: string): Kind =>
   ({ to, third, a, b }, ledger) => {
-    const nobody = addressOf(0)
+    const zero = addressOf(0)
     const paid = (account: string, value: bigint) => {
       ledger.move(polygonCoin, account, value)
       const topics = [coinTransferTopic, wordOf(polygonCoin), wordOf(polygonCoin), wordOf(account)]
       return log(polygonCoin, topics, value, 0n, 0n, 0n, 0n)
     }
     const free = { gasUsed: '0x0', effectiveGasPrice: '0x0' }
-    const transaction = { type, from: nobody, to: nobody, value: '0x0', gas: '0x0' }
+    const transaction = { type, from: zero, to: zero, value: '0x0', gas: '0x0' }
     return { transaction, receipt: free, logs: [paid(to, a), paid(third, b)] }
   }
 
@@ -232,7 +240,10 @@ describe('a state sync', () => {
   const { block, receipts, number } = stubBlock([{ value: 5n }])
   const ledger = createLedger()
   const [from, to, third] = accounts as [string, string, string]
-  const { transaction, logs } = stateSync('0x0')({ from, to, third, a: 5n, b: 6n, failed: false }, ledger)
+  const { transaction, logs } = stateSync('0x0')(
+    { from, to, third, a: 5n, b: 6n, failed: false },
+    ledger,
+  )
   const made = (hash: string, type = '0x0') => ({
     block: {
       ...block,
@@ -243,7 +254,10 @@ describe('a state sync', () => {
     },
     receipts: [...receipts, { ...receipts[0]!, type, transactionHash: hash, logs: logs! }],
   })
-  const rulesOf = (...types: number[]) => ({ proof: 'root' as const, unproven_types: new Set(types) })
+  const rulesOf = (...types: number[]) => ({
+    proof: 'root' as const,
+    unproven_types: new Set(types),
+  })
   const accepts = (given: ReturnType<typeof made>, rules: ReturnType<typeof rulesOf>) => {
     const read = readBlock(given.block, { number, rules })
     return read && provesReceipts(read, given.receipts, rules)
