@@ -13,7 +13,7 @@ export type Runtime = {
 const zstdMark = '52bc537646db8e05'
 // An instance that has grown beyond this is not kept.
 const mostKeptBytes = 64 << 20
-// Runtimes that ask for it (since 2024) trap in an instance that was used before.
+// Runtimes since 2024 import it. There each call gets a new instance: not all of them run in a used one.
 const proofSize = 'ext_storage_proof_size_storage_proof_size_version_1'
 
 /** The code as it is compiled; chains store it packed. */
