@@ -23,16 +23,9 @@ import type { Env } from './config/problem.ts'
 import type { Config } from './config/schema.ts'
 import { toQuotas } from './config/sections/limits.ts'
 import { removeConnectionFile, writeConnectionFile } from './connection-file.ts'
-import {
-  canMasterKeysChange,
-  type DatabaseServer,
-  openDataDir,
-  openMasterKeys,
-  openMasterSealer,
-} from './data-directory.ts'
-import { openServiceDatabase } from './database.ts'
-import { connectedChains, describedNetworks, routedChains } from './described-chains.ts'
-import { createHolders } from './holders.ts'
+import { canMasterKeysChange, type DatabaseServer, openMasterKeys } from './data-directory.ts'
+import { connectedChains } from './described-chains.ts'
+import { type Foundation, openFoundation } from './foundation.ts'
 import { openHttp } from './http.ts'
 import type { Own } from './lifetime.ts'
 import type { LogHooks } from './logger.ts'
@@ -142,31 +135,15 @@ export async function startApp(options: AppOptions): Promise<App> {
   const { db } = installation
   const late: Late = {}
 
+  const { courier, hub } = openNotifications(foundation, late, own)
   // One per lease and not per process: a reload replaces single networks.
-  const begun = options.server
-  // Also where the start fails before the database is used.
-  if (begun) starting.defer(async () => await (await begun.catch(() => undefined))?.stop())
-  const dataDir = await openDataDir(config, env, cwd)
-  if (!part) await checkAddresses(config)
-  const tracing = await startTelemetry(config, options, own)
-  const sealer = await openMasterSealer(config, { dataDir, env, log })
-  const lock = local?.lock
-  const given = part?.server
-  const tools = { dataDir, env, log, clock, lock, given, begun, tracing }
-  const database = await openServiceDatabase(config, tools, own)
-  const { db, pool, shareOf, workersDb, server, nonceMemory, trustedTime, replicas } = database
-  const developmentRules = hasDevelopmentRules(config, local !== undefined)
-  const endpoints = endpointRules(current, developmentRules)
-  const installation = { db, clock, ids, sealer, log, endpoints } satisfies Installation
-  await describeNetworks(db, describedNetworks(config))
-  const routes = createLiveRoutes(routedChains(config, await listNetworks(db)))
-  const totals = createTotals()
-  const metrics = withTotals(createMetrics(version, routes), totals)
-  const { authenticationFailed: onFailure } = metrics
-  const access = await openAccess(
-    config,
-    installation,
-    { env, pool, nonceMemory, onFailure, isServing: roles.isServing, limiter: part?.limiter },
+  const holders = createHolders(ids)
+  const chains = await openChainServices(
+    foundation,
+    {
+      ...{ places: options.places, peers: part?.peers, newHolder: holders.newHolder },
+      onReorganized: (name, blocks) => late.events?.reorganized(name, blocks),
+    },
     own,
   )
   const { networks, wallets } = chains

@@ -13,7 +13,7 @@ import { developmentWarning, hasDevelopmentRules } from './config/development.ts
 import type { Env } from './config/problem.ts'
 import { resolveChains } from './config/resolve.ts'
 import type { Config } from './config/schema.ts'
-import { openDataDir, openMasterSealer } from './data-directory.ts'
+import { type DatabaseServer, openDataDir, openMasterSealer } from './data-directory.ts'
 import { openServiceDatabase } from './database.ts'
 import { describedNetworks, routedChains } from './described-chains.ts'
 import type { Own } from './lifetime.ts'
@@ -43,11 +43,15 @@ export async function openFoundation(
     /** Present where local chains run; their caller holds the lock of the data directory. */
     local: { lock: DataDirLock } | undefined
     part: ServicePart | undefined
+    /** The embedded database, where its start was begun before. */
+    server?: Promise<DatabaseServer> | undefined
     attachLog?(hooks: LogHooks): void
   },
   own: Own,
 ) {
-  const { env, cwd, log, version, clock, ids, local, part } = options
+  const { env, cwd, log, version, clock, ids, local, part, server: begun } = options
+  // First: it has to stop also where the start fails before the database is used.
+  if (begun) own({ stop: async () => await (await begun.catch(() => undefined))?.stop() })
   const config = resolveChains(options.config, env)
   const roles = rolesOf(config.server.roles)
   // A reload replaces the configuration that runs. What cannot change while it runs reads `config`.
@@ -59,7 +63,7 @@ export async function openFoundation(
   const tracing = await startTelemetry(config, options, own)
   const sealer = await openMasterSealer(config, { dataDir, env, log })
   const given = part?.server
-  const tools = { dataDir, env, log, clock, lock: local?.lock, given, tracing }
+  const tools = { dataDir, env, log, clock, lock: local?.lock, given, begun, tracing }
   const database = await openServiceDatabase(config, tools, own)
   const { db, pool, nonceMemory } = database
 

@@ -143,7 +143,7 @@ type Way = Omit<Question<InternalTransfer[][]>, 'signal'> & {
 const tracedHashes = ({ transactions }: ReadBlock): string[] =>
   transactions.filter((one) => !isStateSync(one)).map((one) => one.hash)
 
-function waysOf(block: ReadBlock, pool: Nodes): Way[] {
+function waysOf(block: ReadBlock, pool: EvmNodes): Way[] {
   const { hash, number, transactions } = block
   const hashes = tracedHashes(block)
   const others = transactions.slice(hashes.length).map((one) => one.hash)
