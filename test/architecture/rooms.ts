@@ -43,9 +43,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   'app/metrics': ['merge', 'metrics', 'render', 'totals', 'tracker', 'upstreams'],
   'app/reload': ['apply', 'difference', 'reload', 'reread'],
   'app/telemetry': ['start', 'traced-networks', 'traced-parts'],
-  'app/telemetry': ['start', 'traced-networks'],
   chains: ['chain', 'hex', 'registry', 'sending', 'tokens', 'verification'],
-  chains: ['chain', 'hex', 'registry', 'sending', 'tokens'],
   'chains/evm': ['chain', 'family', 'known-chains'],
   'chains/evm/balances': ['balances', 'contract-calls', 'tokens'],
   'chains/evm/block': [
