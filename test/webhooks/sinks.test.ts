@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -200,6 +201,60 @@ describe.skipIf(!nats)('NATS JetStream', () => {
     owner.pay(4n, 0)
     await isPublished(owner, 4)
     expect(sequencesOf(await readStream(own!, owner.organization_id))).toEqual([1, 2, 3, 4])
+  })
+
+  test('an event that is too large is set aside and named, and those after it are published', async () => {
+    const connection = await connect({ servers: broker.server })
+    await (await jetstreamManager(connection)).streams.add({
+      ...{ name: 'small', subjects: ['small.>'], max_msg_size: 4_000 },
+    })
+    const owner = await createOwner()
+    const { sink_id } = await owner.call('RegisterSink', {
+      ...{ ...registered, servers: [broker.server], subject_prefix: 'small' },
+    })
+    owner.pay(1n, 0)
+    owner.pay(2n, ...Array.from({ length: 40 }, () => 0))
+    owner.pay(3n, 0)
+    await isPublished(owner, 3)
+    const stream = await jetstream(connection).streams.get('small')
+    const { state } = await stream.info()
+    const stored = []
+    for (let seq = state.first_seq; seq <= state.last_seq; seq++)
+      stored.push((await stream.getMessage({ seq }))!.json<Event>())
+    await connection.close()
+    expect(stored.map(({ sequence }) => Number(sequence))).toEqual([1, 3])
+    expect((await owner.sink()).last_error).toMatch(/^Event 2 \(.+\) was set aside: \d+ bytes/)
+    expect(await owner.sink()).toMatchObject({ enabled: true, waiting_count: 0 })
+    const { rows } = await service.database.pool.query(
+      'select kind, detail from operational_event where organization_id = $1 and subject = $2',
+      [owner.organization_id, sink_id],
+    )
+    expect(rows).toEqual([{ kind: 'sink_event_refused', detail: (await owner.sink()).last_error }])
+  })
+
+  test('a sink whose events were deleted is not claimed all the time', async () => {
+    const owner = await createOwner()
+    const { sink_id } = await owner.call('RegisterSink', {
+      ...registered,
+      servers: [broker.server],
+    })
+    owner.pay(1n, 0)
+    await isPublished(owner, 1)
+    const claims = async () => {
+      const { rows } = await service.database.pool.query<{ epoch: string }>(
+        'select epoch from sink where webhook_id = $1',
+        [sink_id],
+      )
+      return Number(rows[0]!.epoch)
+    }
+    const before = await claims()
+    await service.database.pool.query(
+      'update webhook set next_sequence = next_sequence + 3 where webhook_id = $1',
+      [sink_id],
+    )
+    await waitFor('it is claimed', async () => (await claims()) > before)
+    await delay(1_000)
+    expect((await claims()) - before).toBeLessThanOrEqual(2)
   })
 
   test('a repeated message is stored once', async () => {

@@ -225,6 +225,7 @@ export const operationalEventNames = [
   'transaction_stuck',
   'transaction_moved',
   'balance_repaired',
+  'sink_event_refused',
 ] as const
 
 /** The name of an operational event. */

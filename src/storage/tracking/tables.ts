@@ -11,6 +11,7 @@ export type EventKind =
   | 'limit_near'
   | 'transaction_stuck'
   | 'balance_repaired'
+  | 'sink_event_refused'
 
 /** The operational events of 0001-installation.sql, and how far they are announced (0015-operational-events.sql). */
 export const eventTables = {

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
 import type { NetworkName } from '../tracking/networks.ts'
+import { openOrganizationEvent } from '../tracking/operational-events.ts'
 import type { WalletScope } from '../wallets/tables.ts'
 import type { webhookTables } from './tables.ts'
 import type { WebhookRow } from './webhooks.ts'
@@ -214,6 +215,42 @@ export const advanceSink = async (
       next_attempt_time = clock_timestamp()
     where webhook_id = ${webhook_id} and epoch = ${epoch} and position < ${position}`.execute(db)
   return numAffectedRows > 0n
+}
+
+/**
+ * Passes over an event that the broker will never take: the position moves, and `last_error` and an operational event
+ * name it. Its notification stays until retention removes it. False when the claim has passed to another process.
+ */
+export const setEventAside = async (
+  db: Db,
+  sink: Pick<SinkRow, 'webhook_id' | 'epoch' | 'organization_id' | 'network_id'>,
+  { sequence, detail, now }: { sequence: number; detail: string; now: Date },
+): Promise<boolean> =>
+  await db.transaction().execute(async (trx) => {
+    const { webhook_id, organization_id, network_id } = sink
+    // The webhook first: that is the order of locks.
+    await sql`
+      select from webhook where webhook_id = ${webhook_id} for no key update`.execute(trx)
+    if (!(await advanceSink(trx, sink, { position: sequence, now }))) return false
+    await sql`
+      update webhook set last_error = ${detail} where webhook_id = ${webhook_id}`.execute(trx)
+    await openOrganizationEvent(trx, {
+      ...{ kind: 'sink_event_refused', subject: webhook_id, detail, now, isOver: true },
+      ...{ organization_id, network_id },
+    })
+    return true
+  })
+
+/** Gives a claim back and looks at the sink again after a pause, although nothing has failed. */
+export const pauseSink = async (
+  db: Db,
+  { webhook_id, epoch }: Pick<SinkRow, 'webhook_id' | 'epoch'>,
+  pauseMs: number,
+): Promise<void> => {
+  await sql`
+    update sink set claim_expire_time = null,
+      next_attempt_time = clock_timestamp() + ${pauseMs}::float8 * interval '1 millisecond'
+    where webhook_id = ${webhook_id} and epoch = ${epoch}`.execute(db)
 }
 
 /** Extends claims and gives the sinks that are still claimed. */

@@ -39,6 +39,7 @@ export const eventNames: Readonly<
   transaction_stuck: { opened: 'transaction_stuck', resolved: 'transaction_moved' },
   limit_near: { opened: 'limit_near', resolved: 'limit_near' },
   balance_repaired: { opened: 'balance_repaired', resolved: 'balance_repaired' },
+  sink_event_refused: { opened: 'sink_event_refused', resolved: 'sink_event_refused' },
 }
 
 /** What the announcer needs. */

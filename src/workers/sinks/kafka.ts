@@ -1,6 +1,6 @@
 import { readServer } from '../../domain/sinks/settings.ts'
 import { cloudEventsType, keyParts } from './cloud-event.ts'
-import { missing, type OpenPublisher } from './publisher.ts'
+import { missing, type OpenPublisher, TooLargeError } from './publisher.ts'
 
 /** Opens a producer for a Kafka-compatible broker. The client is loaded here, so that installations without a sink never load it. */
 export const openKafka: OpenPublisher = async (options) => {
@@ -55,7 +55,11 @@ export const openKafka: OpenPublisher = async (options) => {
           headers: { 'content-type': cloudEventsType, 'portolan-id': message.id },
         })),
       })
-      await abortable(sending, signal)
+      await abortable(sending, signal).catch((error: unknown) => {
+        throw isTooLarge(error)
+          ? new TooLargeError('A record is larger than the broker takes.', { cause: error })
+          : error
+      })
     },
     stop: () => producer.close(true),
   }
@@ -70,4 +74,15 @@ async function abortable(work: Promise<unknown>, signal: AbortSignal): Promise<v
   } finally {
     signal.removeEventListener('abort', onAbort)
   }
+}
+
+const tooLarge: ReadonlySet<unknown> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
+
+/** Whether the broker refuses a request for its size; the client wraps what each broker and partition answered. */
+export function isTooLarge(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { apiId, errors, cause } = error as Error & { apiId?: unknown; errors?: unknown }
+  if (tooLarge.has(apiId)) return true
+  const inner = Array.isArray(errors) ? errors : []
+  return [...inner, cause].some(isTooLarge)
 }

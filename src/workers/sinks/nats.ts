@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net'
 import type { TlsOptions } from '@nats-io/transport-node'
 import { cloudEventsType, keyParts, type SinkMessage } from './cloud-event.ts'
-import { connectToAny, missing, type OpenPublisher } from './publisher.ts'
+import { connectToAny, missing, type OpenPublisher, TooLargeError } from './publisher.ts'
 
 // Wallets that are published for at once. Messages of one wallet follow each other: two under way could be stored in
 // the wrong order if the first one failed.
@@ -38,7 +38,14 @@ export const openNats: OpenPublisher = async (options) => {
     const subject = [settings.subject_prefix, ...keyParts(source, message)].join('.')
     const mine = headers()
     mine.set('content-type', cloudEventsType)
-    await stream.publish(subject, message.body, { msgID: message.id, headers: mine })
+    try {
+      await stream.publish(subject, message.body, { msgID: message.id, headers: mine })
+    } catch (error) {
+      if (!isTooLarge(error)) throw error
+      throw new TooLargeError(`${message.body.length} bytes are more than the server takes.`, {
+        cause: error,
+      })
+    }
   }
 
   return {
@@ -69,3 +76,12 @@ export const openNats: OpenPublisher = async (options) => {
     stop: () => connection.close(),
   }
 }
+
+// Of the stream: its own largest size of a message.
+const exceedsStream = 10_054
+
+/** Whether the client refuses a message for the largest size of the server, or the server for that of the stream. */
+const isTooLarge = (error: unknown): boolean =>
+  error instanceof Error &&
+  ((error.name === 'InvalidArgumentError' && error.message.includes('max_payload')) ||
+    ('code' in error && error.code === exceedsStream))

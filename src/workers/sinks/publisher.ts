@@ -18,10 +18,15 @@ import type { EventSource, SinkMessage } from './cloud-event.ts'
 export type Publisher = {
   /**
    * Publishes messages and resolves when the broker has acknowledged all. The order within a wallet is kept. After a
-   * failure the publisher is not used again.
+   * failure the publisher is not used again, except for a `TooLargeError`: one of the messages is too large.
    */
   publish(messages: readonly SinkMessage[], signal: AbortSignal): Promise<void>
   stop(): Promise<void>
+}
+
+/** The broker refuses a message for its size, and will refuse it again. */
+export class TooLargeError extends Error {
+  override name = 'TooLargeError'
 }
 
 /** How to connect to the broker of a sink. */

@@ -1,7 +1,8 @@
 // Publishes the events of sinks to their brokers. It uses storage, the rules for addresses of webhooks, and the
 // clients of the brokers, which are loaded when the first sink needs them. It guarantees that every event is
 // published at least once, in the order of the sequence within a wallet; that the position moves only after the
-// broker has acknowledged; and that an unreachable, slow or full broker delays only its own sink.
+// broker has acknowledged, or has refused an event for its size: then the event is named and set aside; and that an
+// unreachable, slow or full broker delays only its own sink.
 
 import { openCredentials, type SinkSettings } from '../../domain/sinks/settings.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -19,15 +20,17 @@ import {
   disableSink,
   findNextSinkTime,
   hasSinks,
+  pauseSink,
   postponeSink,
   releaseSink,
   removeEvents,
   renewSinks,
+  setEventAside,
 } from '../../storage/webhooks/sinks.ts'
 import { listStreamRows } from '../../storage/webhooks/streams.ts'
 import { toCloudEvents } from './cloud-event.ts'
 import { createConnections } from './connections.ts'
-import { createAddressGuard } from './publisher.ts'
+import { createAddressGuard, TooLargeError } from './publisher.ts'
 
 /** How to build the publishing of sinks. */
 export type SinksOptions = {
@@ -50,7 +53,7 @@ export type SinksOptions = {
 export type Sinks = {
   /** Says that there may be something to publish. */
   wake(): void
-  status(): { published: number; failed: number; active: number }
+  status(): { published: number; failed: number; set_aside: number; active: number }
   stop(): Promise<void>
 }
 
@@ -68,6 +71,8 @@ const renewMs = 1_200
 const removedAtOnce = 1_000
 const gatherMs = 20
 const failedPauseMs = 1_000
+// Events that a sink has yet to publish are kept. Where they were deleted nevertheless, it is not looked at all the time.
+const emptyPauseMs = 5_000
 // A sink that fails for this long is disabled, like a webhook (docs/decisions/webhooks.md).
 const patienceMs = 5 * 86_400_000
 const longestErrorText = 500
@@ -95,7 +100,7 @@ export function startSinks(options: SinksOptions): Sinks {
     ...{ timeoutMs, clock, log },
   })
   const active = new Map<string, Active>()
-  const seen = { published: 0, failed: 0 }
+  const seen = { published: 0, failed: 0, set_aside: 0 }
   let isWoken = true
   let sleeping: AbortController | undefined
 
@@ -138,8 +143,20 @@ export function startSinks(options: SinksOptions): Sinks {
     try {
       for (let page = 0; page < pagesPerClaim && !stopping.signal.aborted; page++) {
         const begun = clock.now()
-        const next = await publishPage(sink, { position, size, lost })
-        if (next === undefined) break
+        const next = await publishPage(sink, { position, size, lost }).catch((error: unknown) => {
+          if (error instanceof TooLargeError) return error
+          throw error
+        })
+        if (next === undefined) {
+          if (page === 0) return await pauseSink(db, sink, emptyPauseMs)
+          break
+        }
+        if (next instanceof TooLargeError) {
+          // One by one, until the page is the event that is too large.
+          if (size > 1) size = 1
+          else position = await setAside(sink, position, next)
+          continue
+        }
         position = next
         if (isFailing) await clearSinkError(db, sink.webhook_id)
         isFailing = false
@@ -153,6 +170,27 @@ export function startSinks(options: SinksOptions): Sinks {
       if (!stopping.signal.aborted) return await postpone(sink, error)
       await releaseSink(db, sink).catch(() => {})
     }
+  }
+
+  /** Passes over the event after a position. */
+  const setAside = async (
+    sink: ClaimedSink,
+    position: number,
+    error: TooLargeError,
+  ): Promise<number> => {
+    const { webhook_id } = sink
+    const [row] = await listStreamRows(db, [{ webhook_id, after: position }], 1)
+    if (!row) return position
+    const { sequence, webhook_history_id } = row
+    const detail = `Event ${sequence} (${webhook_history_id}) was set aside: ${error.message}`
+    const now = new Date(clock.now())
+    if (!(await setEventAside(db, sink, { sequence, detail, now }))) return position
+    seen.set_aside++
+    log.warn(
+      { sink_id: webhook_id, sequence, webhook_history_id, err: error },
+      'an event is too large for the broker and was set aside',
+    )
+    return sequence
   }
 
   const postpone = async (sink: ClaimedSink, error: unknown): Promise<void> => {
