@@ -51,7 +51,7 @@ export async function openAccess(
   const forms = createKeyForms({ db, clock, log, mac: await loadKeyMac(installation) })
   await forms.refresh()
 
-  const { url, key_prefix } = redisSettings
+  const { url, key_prefix, when_unreachable } = redisSettings
   const redis =
     // A process that serves no requests takes from no limit, so it needs no connection to Redis.
     url === undefined || !isServing
@@ -72,6 +72,7 @@ export async function openAccess(
         log,
         store: createUsageStore(db),
         replicas,
+        isStrict: when_unreachable === 'refuse',
         ...(redis && {
           redis: createLimitScript(tracing ? traceRedis(redis, tracing) : redis),
         }),

@@ -87,6 +87,7 @@ describe('defaults', () => {
         },
         "redis": {
           "key_prefix": "portolan:",
+          "when_unreachable": "share",
         },
         "security": {
           "auth_failures_burst": 200,

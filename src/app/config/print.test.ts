@@ -66,6 +66,7 @@ chains:
           archive_timeout_seconds: 60 # default
     redis:
       key_prefix: "portolan:" # default
+      when_unreachable: share # default
     security:
       master_key: "********" # file, line 4
       master_key_refresh_seconds: 30 # default

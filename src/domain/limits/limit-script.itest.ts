@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
 import { startRedis } from '../../../test/helpers/redis.ts'
+import { waitFor } from '../../../test/helpers/wait-for.ts'
+import { systemClock } from '../../lib/clock.ts'
 import { silentLog } from '../../lib/log.ts'
 import { connectRedis } from '../../storage/redis/redis.ts'
 import { createLimiter } from './limiter.ts'
@@ -13,7 +15,7 @@ afterAll(() => server?.stop())
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-const TIMED_SCRIPT = LIMIT_SCRIPT.replace("redis.call('TIME')", '{ ARGV[12], ARGV[13] }')
+const TIMED_SCRIPT = LIMIT_SCRIPT.replace("redis.call('TIME')", '{ ARGV[13], ARGV[14] }')
 
 const limit = (max: number) =>
   fc.oneof(
@@ -90,6 +92,29 @@ describe.skipIf(server === undefined)('the limit script', () => {
       }),
       { numRuns: 150 },
     )
+    await redis.stop()
+  })
+
+  test('a strict limiter admits nothing for a second after the server has lost its data', async () => {
+    const redis = await connectRedis({ url: server!.url, key_prefix: 'strict:', log: silentLog })
+    const script: LimitScript = { ready: redis.ready, run: redis.script(LIMIT_SCRIPT, 2) }
+    const most = { per_hour_limit: -1, per_day_limit: -1, per_month_limit: 1_000 }
+    const request = {
+      ...{ organization_id: 'o', chain: 'c', limits: { ...most, per_second_limit: 5 } },
+    }
+    const admittedBy = async (isStrict: boolean) => {
+      const limiter = createLimiter({ clock: systemClock, log: silentLog, redis: script, isStrict })
+      const take = async () => (await limiter.take(request)).allowed
+      // A first call is not a loss.
+      expect(await take()).toBe(true)
+      await redis.command('flushall')
+      const admitted = [await take(), await take()]
+      await waitFor('calls are admitted', take)
+      await redis.command('flushall')
+      return admitted
+    }
+    expect(await admittedBy(false)).toEqual([true, true])
+    expect(await admittedBy(true)).toEqual([false, false])
     await redis.stop()
   })
 

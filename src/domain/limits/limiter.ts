@@ -57,6 +57,12 @@ export type LimiterOptions = {
   redis?: LimitScript
   /** How many processes divide the limits among them when Redis is unreachable or not configured. */
   replicas?: number
+  /**
+   * While Redis is unreachable, calls that any limit applies to are refused instead of admitted by shares, and for a
+   * second after Redis has lost its data. Then the processes never admit more than a limit together, whichever of them
+   * has lost Redis.
+   */
+  isStrict?: boolean
   max_entries?: number
   /** Bound on counts that wait for a store that is unreachable. */
   max_kept?: number
@@ -66,6 +72,9 @@ export type LimiterOptions = {
   stop_timeout_ms?: number
 }
 
+// Redis is tried once a second.
+const lostMs = 1_000
+
 /** Makes the limiter and starts its write-behind. */
 export const createLimiter = ({
   clock,
@@ -74,6 +83,7 @@ export const createLimiter = ({
   store,
   redis,
   replicas = 1,
+  isStrict = false,
   max_entries = 10_000,
   max_kept = 100_000,
   flush_interval_ms = 1_000,
@@ -150,6 +160,18 @@ export const createLimiter = ({
     return decision
   }
 
+  /** The limits are not known here: other processes may be using all of them. */
+  const refuse = (entry: Entry, limits: RateLimits, cost: number): Decision => {
+    const decision = decideLocally(entry, limits, 0)
+    const window = decision.windows[0]
+    if (!window || cost === 0) return decideLocally(entry, limits, cost)
+    const { window: name, limit } = window
+    return {
+      ...{ allowed: false, window: name, limit, remaining: 0, retry_after_ms: lostMs },
+      windows: decision.windows.map((one) => ({ ...one, remaining: 0 })),
+    }
+  }
+
   const shared =
     redis &&
     createSharedWindows({
@@ -161,7 +183,8 @@ export const createLimiter = ({
       },
       keep,
       counted: (entry) => writer?.mark(entry),
-      fallback: decideLocally,
+      fallback: isStrict ? refuse : decideLocally,
+      isStrict,
     })
 
   // With Redis one script decides for all processes; without it each process decides for itself.

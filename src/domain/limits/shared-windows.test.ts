@@ -13,7 +13,7 @@ const limits: RateLimits = {
   per_month_limit: -1,
 }
 
-const start = ({ replicas = 4 } = {}) => {
+const start = ({ replicas = 4, isStrict = false } = {}) => {
   const clock = createManualClock(NOON)
   const server = { up: true, ready: true, asked: 0, hour_used: 0, reply: undefined as unknown }
   const run = async () => {
@@ -26,7 +26,7 @@ const start = ({ replicas = 4 } = {}) => {
     clock,
     log: silentLog,
     redis: { ready: () => server.ready, run },
-    replicas,
+    ...{ replicas, isStrict },
   })
   const take = (cost = 1) => limiter.take({ organization_id: 'o', chain: 'c', limits, cost })
   return { clock, server, limiter, take }
@@ -45,6 +45,22 @@ test('a call that Redis fails is decided here, with the share of one replica', a
     await take(2)
   }
   expect(await take(2)).toMatchObject({ allowed: false, window: 'hour', limit: 100, remaining: 1 })
+})
+
+test('a strict limiter refuses what a limit applies to until Redis is back', async () => {
+  const { clock, server, limiter, take } = start({ isStrict: true })
+  expect(await take()).toMatchObject({ allowed: true })
+  server.up = false
+  for (const decision of [await take(), await take()])
+    expect(decision).toMatchObject({
+      ...{ allowed: false, window: 'second', limit: 10, remaining: 0, retry_after_ms: 1_000 },
+    })
+  const unlimited = { ...limits, per_second_limit: -1, per_hour_limit: -1 }
+  const free = limiter.take({ organization_id: 'o', chain: 'free', limits: unlimited })
+  expect(await free).toMatchObject({ allowed: true })
+  server.up = true
+  clock.step(1_000)
+  expect(await take()).toMatchObject({ allowed: true })
 })
 
 test('while Redis is unreachable one call per second tries it, the others are answered at once', async () => {

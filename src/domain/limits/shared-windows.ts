@@ -30,6 +30,8 @@ type Options = {
   keep: KeepDelta
   counted: (entry: Entry) => void
   fallback: (entry: Entry, limits: RateLimits, cost: number) => Decision
+  /** Whether a server that has lost its counts admits nothing for a second. */
+  isStrict?: boolean
 }
 
 // In the order in which the script returns them. All are integers: Lua numbers would lose their
@@ -64,6 +66,7 @@ export const createSharedWindows = ({
   keep,
   counted,
   fallback,
+  isStrict = false,
 }: Options): SharedWindows => {
   const calendar = createCalendar()
   let healthy = true
@@ -133,6 +136,7 @@ export const createSharedWindows = ({
           day.used,
           floorStart(month.start),
           month.used,
+          isStrict ? 1 : 0,
         ],
       )
       if (!isReply(reply)) throw new TypeError('redis gave no answer of the limit script')
@@ -157,7 +161,7 @@ export const createSharedWindows = ({
 /**
  * Checks and counts all four windows in one call. Keys: the hash of the calendar windows, the
  * list of (millisecond, count) pairs of the last second. Arguments: cost, the four limits, then
- * start and count of the caller's hour, day and month.
+ * start and count of the caller's hour, day and month, then whether lost counts close the second.
  *
  * The time is the server's, so the callers' clocks do not matter. The caller's counts only raise
  * what is stored: they bring a server that lost its data back to what the callers remember.
@@ -207,6 +211,15 @@ for i = 1, 3 do
   used[i] = count
   local limit = tonumber(ARGV[2 + i])
   if limit >= 0 and count + cost > limit then fits = false end
+end
+
+-- The server knows nothing of an organization that the caller has counted before: its data are lost, and with them the
+-- calls of the last second. As many as possible may have been admitted in it.
+if ARGV[12] == '1' and not state[1] and second_limit > 0 and used[1] + used[2] + used[3] > 0 then
+  redis.call('DEL', KEYS[2])
+  redis.call('RPUSH', KEYS[2], passed, second_limit)
+  redis.call('PEXPIRE', KEYS[2], 2 * SECOND)
+  state[3] = second_limit
 end
 
 local second, wait, reset = 0, SECOND, SECOND

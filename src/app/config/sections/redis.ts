@@ -19,6 +19,11 @@ export const redisSection = Type.Object(
       pattern: '^[\\x21-\\x7e]*$',
       expects: 'at most 100 visible ASCII characters',
     }),
+    when_unreachable: Type.Enum(['share', 'refuse'], {
+      description:
+        'What a process that has lost Redis does with calls that a rate limit applies to: `share` admits its part of the limit (`limits.replicas`), `refuse` answers 429, also for a second after Redis has lost its data, so that no limit is ever exceeded.',
+      default: 'share',
+    }),
   },
   { description: 'Redis or Valkey; optional, for several processes.' },
 )
