@@ -12,6 +12,7 @@ const benches = [
   'gateway',
   'fanout',
   'scale',
+  'sharing',
   'tracker',
   'transactions',
   'polkadot',

@@ -5,6 +5,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs, promisify } from 'node:util'
+import { createClient } from '../client/src/client.ts'
 import { startAnvil } from '../devnet/anvil/anvil.ts'
 import { startNode } from './fanout-node.ts'
 import { cpuSeconds } from './lib/cpu.ts'
@@ -16,7 +17,7 @@ const here = import.meta.dirname
 const rounds = Number(process.env.ROUNDS ?? 5)
 const seconds = Number(process.env.SECONDS ?? 3)
 const warmUpSeconds = Number(process.env.WARM_UP ?? 5)
-const connections = 64
+const usualConnections = 64
 const clients = Number(process.env.CLIENTS ?? 10_000)
 const counts = (process.env.WORKERS ?? '1,2').split(',').map(Number)
 const hasWrk = !spawnSync('wrk', ['-v']).error
@@ -34,6 +35,10 @@ type Service = {
   wsUrl(network: string): string
   /** Of all its processes, without the database. */
   cpu(): Promise<number>
+  /** Mines on the network of wallets, which each service has its own of. */
+  mine(blocks: number): Promise<unknown>
+  /** Tracks that network from now on. */
+  track(): Promise<void>
   lag(): Promise<number>
   stop(): Promise<unknown>
 }
@@ -49,9 +54,11 @@ async function startStub(): Promise<string> {
 
 async function startPortolan(
   workers: number,
-  nodes: Readonly<Record<string, string>>,
+  others: Readonly<Record<string, string>>,
 ): Promise<Service> {
   const dataDir = join(dir, `data-${workers}`)
+  const anvil = await startAnvil({})
+  const nodes = { mainnet: anvil.url, ...others }
   const networks = Object.fromEntries(
     Object.entries(nodes).map(([name, url]) => [name, { upstreams: [{ url }] }]),
   )
@@ -69,6 +76,8 @@ async function startPortolan(
         PORTOLAN_DATA_DIR: dataDir,
         PORTOLAN_CHAINS__C: JSON.stringify({ networks, default_network: 'mainnet' }),
         PORTOLAN_SERVER__CONNECTIONS_PER_ADDRESS: '100000',
+        // Divided among the workers, and the system does not divide clients evenly.
+        PORTOLAN_SERVER__CONNECTIONS_LIMIT: '100000',
         PORTOLAN_GATEWAY__CONNECTIONS_PER_KEY: '100000',
         PORTOLAN_GATEWAY__SUBSCRIPTIONS_PER_KEY: '100000',
         // Limits that are checked and counted, but never reached.
@@ -99,6 +108,14 @@ async function startPortolan(
         0,
       )
     },
+    mine: (blocks) => anvil.call('anvil_mine', [`0x${blocks.toString(16)}`]),
+    track: async () => {
+      const client = createClient({ base_url, ...member })
+      const chain = client.chain('c') as unknown as {
+        RegisterWallet(request: object): Promise<object>
+      }
+      await chain.RegisterWallet({ name: 'bench', address: `0x${'ab'.repeat(20)}` })
+    },
     lag: async () => {
       const { block_number, head } = (await status()).chains.c.tracking ?? {}
       return block_number === null || head === null ? Number.POSITIVE_INFINITY : head - block_number
@@ -106,6 +123,7 @@ async function startPortolan(
     stop: async () => {
       child.kill('SIGTERM')
       await once(child, 'exit')
+      await anvil.stop()
     },
   }
 }
@@ -117,7 +135,7 @@ async function load(
   service: Service,
   { kind, same }: { kind: 'call' | 'block'; same: boolean },
   duration: number,
-  rate = 0,
+  { rate = 0, connections = usualConnections } = {},
 ): Promise<Counted> {
   const url = service.url('ropsten')
   const pauseMs = rate === 0 ? 0 : Math.max(0, (1_000 * connections) / rate - 1)
@@ -144,33 +162,40 @@ const ways = [
 
 async function measureGateway(services: readonly Service[]): Promise<string> {
   const rows: unknown[][] = []
+  // As many connections for the whole service, and as many for each worker: a worker with few connections handles fewer
+  // requests in one turn of its event loop, and each turn has its price.
+  const loads = services.flatMap((service) =>
+    [...new Set([1, service.workers])].map((times) => ({
+      service,
+      connections: usualConnections * times,
+    })),
+  )
   for (const way of ways) {
-    const samples = services.map((): { perCpu: number; rate: number; p99: number }[] => [])
-    for (const service of services) await load(service, way, warmUpSeconds)
+    const samples = loads.map((): { perCpu: number; rate: number; p99: number }[] => [])
+    for (const { service, connections } of loads)
+      await load(service, way, warmUpSeconds, { connections })
     for (let round = 0; round < rounds; round++)
-      for (const [index, service] of services.entries()) {
+      for (const [index, { service, connections }] of loads.entries()) {
         const before = await service.cpu()
-        const { requests, p99 } = await load(service, way, seconds)
+        const { requests, p99 } = await load(service, way, seconds, { connections })
         const cpu = (await service.cpu()) - before
         samples[index]!.push({ perCpu: requests / cpu, rate: requests / seconds, p99 })
       }
     const of = (index: number, field: 'perCpu' | 'rate' | 'p99') =>
       median(samples[index]!.map((one) => one[field]))
-    for (const [index, { workers }] of services.entries())
+    for (const [index, { service, connections }] of loads.entries())
       rows.push([
-        ...[way.name, workers, Math.round(of(index, 'perCpu'))],
+        ...[way.name, service.workers, connections, Math.round(of(index, 'perCpu'))],
         (of(0, 'perCpu') / of(index, 'perCpu')).toFixed(2),
         ...[Math.round(of(index, 'rate')), (of(index, 'rate') / of(0, 'rate')).toFixed(2)],
         of(index, 'p99').toFixed(2),
       ])
   }
   const columns = [
-    'Asked for',
-    'workers',
-    'requests per CPU-second',
+    ...['Asked for', 'workers', 'connections', 'requests per CPU-second'],
     'CPU per request of one worker',
   ]
-  return `As much as ${connections} connections take, ${hasWrk ? 'wrk with one thread' : 'a load generator of our own'}, ${seconds} s each, median of ${rounds} interleaved rounds; CPU of all processes of the service without the database. The generator and the node run on the same ${availableParallelism()} cores: requests per second cannot double here, requests per CPU-second show what a larger machine would give.\n\n${table([...columns, 'requests/s', 'of one worker', 'p99 ms'], rows)}`
+  return `As much as the connections take, ${hasWrk ? 'wrk with one thread' : 'a load generator of our own'}, ${seconds} s each, median of ${rounds} interleaved rounds; CPU of all processes of the service without the database. The generator and the node run on the same ${availableParallelism()} cores: requests per second cannot double here, requests per CPU-second show what a larger machine would give.\n\n${table([...columns, 'requests/s', 'of one worker', 'p99 ms'], rows)}`
 }
 
 const blocksAtOnce = 50
@@ -182,22 +207,20 @@ async function mineUntil(signal: AbortSignal, mine: (blocks: number) => Promise<
   return mined
 }
 
-async function measureTracking(
-  services: readonly Service[],
-  mine: (blocks: number) => Promise<unknown>,
-): Promise<string> {
+async function measureTracking(services: readonly Service[]): Promise<string> {
   const rows: unknown[][] = []
   const [way] = ways
   for (const service of services) {
+    await service.track()
     const most = (await load(service, way, seconds)).requests / seconds
     const alone: number[] = []
     const beside: number[] = []
     const blocks: number[] = []
     for (let round = 0; round < rounds; round++) {
-      alone.push((await load(service, way, seconds, most * 0.8)).p99)
+      alone.push((await load(service, way, seconds, { rate: most * 0.8 })).p99)
       const over = new AbortController()
-      const mining = mineUntil(over.signal, mine)
-      beside.push((await load(service, way, seconds, most * 0.8)).p99)
+      const mining = mineUntil(over.signal, service.mine)
+      beside.push((await load(service, way, seconds, { rate: most * 0.8 })).p99)
       over.abort()
       blocks.push((await mining) / seconds)
       const deadline = Date.now() + 120_000
@@ -253,22 +276,16 @@ async function measureFanOut(services: readonly Service[], mine: () => void): Pr
 }
 
 try {
-  const [stub, node, anvil] = [await startStub(), await startNode(), await startAnvil({})]
-  const nodes = { mainnet: anvil.url, ropsten: stub, heads: node.url }
+  const [stub, node] = [await startStub(), await startNode()]
+  const nodes = { ropsten: stub, heads: node.url }
   const services: Service[] = []
   for (const count of counts) services.push(await startPortolan(count, nodes))
   const texts: string[] = []
   if (isWanted('gateway')) texts.push(await measureGateway(services))
-  if (isWanted('tracking'))
-    texts.push(
-      await measureTracking(services, (blocks) =>
-        anvil.call('anvil_mine', [`0x${blocks.toString(16)}`]),
-      ),
-    )
+  if (isWanted('tracking')) texts.push(await measureTracking(services))
   if (isWanted('fan-out')) texts.push(await measureFanOut(services, () => void node.mine()))
   await writeSection('Several processes', 'node bench/scale.ts', texts.join('\n\n'))
   await Promise.all(services.map((service) => service.stop()))
-  await anvil.stop()
   node.stop()
 } catch (error) {
   console.error(error)
