@@ -20,6 +20,8 @@ const campaigns = [
   ['faults/upgrade.ts', '--requests', '8000'],
   // An hour on ten processes; three minutes of it are a test of the project `campaign`.
   ['faults/cluster.ts', '--seconds', '3600', '--seed', '2'],
+  // The history of 200 seeds, each checked when its load is over.
+  ['faults/cluster.ts', '--seconds', '15', '--seeds', '200', '--seed', '3'],
   ['faults/webhook-kill.ts', '--kills', '100', '--events', '1000', '--seed', '1'],
   ['faults/tracker-model.ts', '--seeds', '200', '--seed', '1'],
   ['faults/upstream-faults.ts', '--requests', '100000', '--seed', '1'],

@@ -26,6 +26,7 @@ export type Member = {
   /** Cuts it off from PostgreSQL, PgBouncer and Redis. */
   cut(): void
   heal(): void
+  isCut(): boolean
   signal(name: NodeJS.Signals): void
   /** Ends it, and resolves when it has ended. */
   end(name: 'SIGTERM' | 'SIGKILL'): Promise<void>
@@ -33,7 +34,14 @@ export type Member = {
 }
 
 /** A notification that the receiver has got. */
-export type Received = { id: string; sequence: number; hash: string; states: string[] }
+export type Received = {
+  /** Of the request: each run has its own. */
+  path: string
+  id: string
+  sequence: number
+  hash: string
+  states: string[]
+}
 
 /** Everything that runs. */
 export type World = {
@@ -49,6 +57,10 @@ export type World = {
   command(...args: string[]): Promise<string>
   received: Received[]
   receiverUrl: string
+  /** Whether limits hold without exception. */
+  isStrict: boolean
+  /** From now on processes start with this version of the program. */
+  upgrade(): void
   stop(): Promise<void>
 }
 
@@ -127,6 +139,7 @@ async function startReceiver(received: Received[]) {
     for await (const chunk of request) text += chunk
     const { webhook_history_id, data } = JSON.parse(text)
     received.push({
+      path: request.url ?? '',
       id: webhook_history_id,
       sequence: data.sequence,
       hash: data.transaction_hash,
@@ -143,8 +156,17 @@ async function startReceiver(received: Received[]) {
   return { url: `http://127.0.0.1:${port}/hook`, stop }
 }
 
-/** Starts the cluster: some processes of each role, with a way of their own to the servers. */
-export async function startWorld(counts: Readonly<Record<string, number>>): Promise<World> {
+/**
+ * Starts the cluster: some processes of each role, with a way of their own to the servers. With the folder of another,
+ * older version it starts with that one.
+ */
+export async function startWorld(
+  counts: Readonly<Record<string, number>>,
+  other?: string,
+): Promise<World> {
+  // Older versions do not have the setting.
+  const isStrict = other === undefined
+  let program = other === undefined ? main : join(other, 'src/main.ts')
   const ends: (() => unknown)[] = []
   // One for each process.
   process.setMaxListeners(50)
@@ -199,7 +221,7 @@ limits: { replicas: ${counts.gateway ?? 1} }
     const direct = `postgres:///${name}?host=${encodeURIComponent(host)}&user=${user}`
     const command = async (...args: string[]) =>
       (
-        await run(process.execPath, [main, ...args], {
+        await run(process.execPath, [program, ...args], {
           cwd: folder,
           env: { ...env, PORTOLAN_DATABASE__URL: direct, PORTOLAN_DATA_DIR: join(folder, 'cli') },
         })
@@ -214,8 +236,9 @@ limits: { replicas: ${counts.gateway ?? 1} }
       const port = await freePort()
       const url = (link: Link) => `postgres://${user}@127.0.0.1:${link.port}/${name}`
       let child: ChildProcess | undefined
+      let isCut = false
       const launch = () => {
-        child = spawn(process.execPath, [main, 'start', '--roles', role], {
+        child = spawn(process.execPath, [program, 'start', '--roles', role], {
           cwd: folder,
           env: {
             ...env,
@@ -225,6 +248,7 @@ limits: { replicas: ${counts.gateway ?? 1} }
             PORTOLAN_DATABASE__URL: url(links.pooler),
             PORTOLAN_DATABASE__DIRECT_URL: url(links.server),
             PORTOLAN_REDIS__URL: `redis://127.0.0.1:${links.redis.port}`,
+            ...(isStrict && { PORTOLAN_REDIS__WHEN_UNREACHABLE: 'refuse' }),
           },
           stdio: ['ignore', 'ignore', 'inherit'],
         })
@@ -260,8 +284,15 @@ limits: { replicas: ${counts.gateway ?? 1} }
       })
       return {
         ...{ name: `${role} ${index}`, role, port, start, end },
-        cut: () => Object.values(links).forEach((link) => void link.cut()),
-        heal: () => Object.values(links).forEach((link) => void link.heal()),
+        isCut: () => isCut,
+        cut: () => {
+          isCut = true
+          for (const link of Object.values(links)) link.cut()
+        },
+        heal: () => {
+          isCut = false
+          for (const link of Object.values(links)) link.heal()
+        },
         signal: (signal) => void child?.kill(signal),
       }
     }
@@ -285,6 +316,10 @@ limits: { replicas: ${counts.gateway ?? 1} }
     return {
       ...{ members, anvil, database, bouncer, redis, port, admin, command, received },
       receiverUrl: receiver.url,
+      isStrict,
+      upgrade: () => {
+        program = main
+      },
       stop,
     }
   }
