@@ -141,7 +141,8 @@ export async function startApp(options: AppOptions): Promise<App> {
   const chains = await openChainServices(
     foundation,
     {
-      ...{ places: options.places, peers: part?.peers, newHolder: holders.newHolder },
+      ...{ places: options.places, peers: part?.peers, sharing: part?.sharing },
+      newHolder: holders.newHolder,
       onReorganized: (name, blocks) => late.events?.reorganized(name, blocks),
     },
     own,
@@ -331,7 +332,7 @@ function createApply(
     operations: Operations
     courier: Webhooks | undefined
     late: Late
-    options: Pick<AppOptions, 'setLogLevel'>
+    options: Pick<AppOptions, 'setLogLevel' | 'part'>
   },
 ) {
   const { db, clock, log } = installation
@@ -353,9 +354,12 @@ function createApply(
           ...{ hasWallets: roles.hasWallets, sockets: () => late.sockets },
         },
         { before: running.config, after, difference },
-        commit,
+        { ready: options.part?.ready, commit },
       )
-    else commit()
+    else {
+      await options.part?.ready()
+      commit()
+    }
     if (settings.some((key) => key.startsWith('webhooks.'))) await courier?.replace()
     await late.writeConnection?.()
   }

@@ -4,6 +4,7 @@ import { createUsageWriter, type UsageWriter } from '../gateway/usage/usage.ts'
 import type { EventStreams } from '../http/events/streams.ts'
 import { addMethodUsage } from '../storage/access/method-usage.ts'
 import { type Place, placesOf } from './chain-openers.ts'
+import type { NetworkSharing } from './cluster/network-sharing.ts'
 import type { FilterPeers } from './filter-peers.ts'
 import type { Foundation } from './foundation.ts'
 import type { Own } from './lifetime.ts'
@@ -21,6 +22,7 @@ export async function openChainServices(
     /** Where wallets are tracked, in place of the chains of the configuration. */
     places: readonly Place[] | undefined
     peers: FilterPeers | undefined
+    sharing: NetworkSharing | undefined
     newHolder(): string
     onReorganized: EventStreams['reorganized']
   },
@@ -31,7 +33,7 @@ export async function openChainServices(
   // First: query chain and wallets of EVM chains use the nodes of the gateway.
   const networks = own(
     openNetworks(config, {
-      ...{ env, log, clock, ids, tracing, peers: options.peers },
+      ...{ env, log, clock, ids, tracing, peers: options.peers, sharing: options.sharing },
       spill: (counts) => usage.add(counts),
       onReorganized: options.onReorganized,
     }),

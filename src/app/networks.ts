@@ -15,6 +15,7 @@ import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { Tracing } from '../lib/tracing.ts'
 import type { NetworkName } from '../storage/tracking/networks.ts'
+import type { NetworkSharing, SharedNetwork } from './cluster/network-sharing.ts'
 import type { Env } from './config/problem.ts'
 import type { Config } from './config/schema.ts'
 import { resolveSecret } from './config/secrets.ts'
@@ -107,6 +108,8 @@ export function openNetworks(
     spill(deltas: UsageDelta[]): void
     /** Other processes that serve the same networks on the same port. */
     peers?: FilterPeers | undefined
+    /** Lets one of them probe the nodes and read the blocks for all. */
+    sharing?: NetworkSharing | undefined
     /** Blocks of a network that is awake were replaced. */
     onReorganized?(at: NetworkName, blocks: { from_block: number; to_block: number }): void
   },
@@ -156,6 +159,7 @@ export function openNetworks(
     const { chain, network } = at
     const { prefix, networks } = settings
     const { chain_id } = networks[network]!
+    const shared = options.sharing?.open(pathOf(at))
     const plain = createPool({
       network: `${chain}/${network}`,
       prefix,
@@ -167,11 +171,15 @@ export function openNetworks(
       blockTimeOf: async (id) => (await import('../chains/evm/known-chains.ts')).blockTimeOf(id),
       // No node is connected before the first call, so that hundreds of networks can be configured.
       isAsleep: true,
+      sharing: shared,
     })
     const pool = tracing ? tracePool(plain, tracing, `${chain}/${network}`) : plain
+    // Blocks and their logs are the same for all processes. Calls of clients are not shared: a way through two more
+    // processes costs more CPU than a call to a node (docs/scale.md).
+    const blocks = shared ? { ...pool, request: shared.share(pool.request) } : pool
     const depth = gateway.finality_depth
     const canonical = createCanonical({
-      ...{ pool, prefix, clock, log },
+      ...{ pool: blocks, prefix, clock, log },
       ...(depth === undefined ? { readsFinalized: true } : { finalityDepth: depth }),
     })
     canonical.onChange(({ removed }) => {
@@ -179,7 +187,7 @@ export function openNetworks(
       if (first && last) onReorganized?.(at, { from_block: first.number, to_block: last.number })
     })
     const stream = createStreams({
-      pool,
+      pool: blocks,
       canonical,
       prefix,
       clock,
@@ -197,10 +205,12 @@ export function openNetworks(
       isBusy: () => stream.subscriptions.size() + stream.filters.size() > 0,
       wake: async () => {
         pool.wake()
+        shared?.join()
         await firstHead(canonical, pool, clock)
       },
       sleep: () => {
         log.info({ chain, network }, 'the network is not used: its nodes are disconnected')
+        shared?.leave()
         canonical.reset()
         made.cache?.release()
         void pool.sleep()
@@ -225,7 +235,7 @@ export function openNetworks(
       rest,
     })
     const made = tracing ? traceNetwork(untraced, tracing) : untraced
-    return { network: made, stream, canonical, pool }
+    return { network: made, stream, canonical, pool, shared }
   }
 
   // One synchronous step: a call finds either the old network or the new one, never a mixture.
@@ -347,6 +357,7 @@ type Opened = {
   stream: Streams
   canonical: Canonical
   pool: ChangeablePool
+  shared: SharedNetwork | undefined
 }
 
 const drainPollMs = 20
@@ -356,7 +367,8 @@ const keep = (network: Network): KeptNetwork => ({ network, stop: network.hold()
 const pathOf = ({ chain, network }: NetworkName): string => `/${chain}/${network}`
 
 /** Readers first, nodes last: nothing may ask a pool that has stopped. */
-async function stopNetwork({ network, stream, canonical, pool }: Opened): Promise<void> {
+async function stopNetwork({ network, stream, canonical, pool, shared }: Opened): Promise<void> {
+  shared?.stop()
   stream.stop()
   network.stop()
   canonical.stop()

@@ -2,6 +2,8 @@
 export type Channel = {
   /** Asks the other side; rejects when it fails, is gone or does not answer in time. */
   ask<answer>(kind: string, value?: unknown, timeoutMs?: number): Promise<answer>
+  /** Sends without waiting for a reply. It is lost when the other side is gone. */
+  post(kind: string, value: unknown): void
   /** To be called with every message of the other side. */
   receive(message: unknown): void
   /** The other side is gone. */
@@ -17,6 +19,7 @@ type SentError = { name: string; message: string } & Record<string, unknown>
 
 type Message =
   | { type: 'ask'; id: number; kind: string; value: unknown }
+  | { type: 'post'; id: 0; kind: string; value: unknown }
   | { type: 'reply'; id: number; value: unknown }
   | { type: 'failure'; id: number; error: SentError }
 
@@ -66,9 +69,14 @@ export function createChannel(options: {
         waiting.delete(id)
       }
     },
+    post: (kind, value) => {
+      const message: Message = { type: 'post', id: 0, kind, value }
+      if (!isClosed) send(message)
+    },
     receive: (given) => {
       if (!isMessage(given)) return
       if (given.type === 'ask') void answer(given.id, given.kind, given.value)
+      else if (given.type === 'post') handlers[given.kind]?.(given.value)
       else if (given.type === 'reply') waiting.get(given.id)?.resolve(given.value)
       else waiting.get(given.id)?.reject(fromSent(given.error))
     },

@@ -2,7 +2,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { ServerRole } from '../config/server-roles.ts'
-import type { Handlers } from './channel.ts'
+import type { Channel, Handlers } from './channel.ts'
 import { type Member, startMember } from './member.ts'
 import type { StartedMessage, StartMessage } from './messages.ts'
 import type { PartPlan } from './part.ts'
@@ -32,9 +32,9 @@ export type CrewOptions = {
   /** What a process is started with; the port is that of the first one that serves requests. */
   messageOf(plan: PartPlan, port: number | undefined): StartMessage
   /** Answers what a process asks for. */
-  handlersOf(plan: PartPlan): Handlers
-  /** A process has ended, by plan or not. */
-  onEnded(member: Member): void
+  handlersOf(plan: PartPlan, process: Pick<Channel, 'ask' | 'post'>): Handlers
+  /** A process has ended, by plan or not, whether or not it ever ran. */
+  onEnded(plan: PartPlan): void
   clock: Clock
   log: Log
   stopTimeoutMs: number
@@ -80,7 +80,11 @@ export async function startCrew(options: CrewOptions): Promise<Crew> {
       : stopping.signal
     const { member, started } = await startMember(messageOf(plan, port), {
       ...{ log, signal },
-      handlers: { ...handlersOf(plan), terminate: () => void replace(place) },
+      handlersOf: (process) => ({
+        ...handlersOf(plan, process),
+        terminate: () => void replace(place),
+      }),
+      onEnded: () => onEnded(plan),
     })
     // Of the processes that serve requests: the first one chooses the port.
     if (
@@ -91,7 +95,6 @@ export async function startCrew(options: CrewOptions): Promise<Crew> {
     }
     place.member = member
     void member.ended.then(({ code, signal }) => {
-      onEnded(member)
       leaving.delete(member)
       if (place.member !== member) return
       place.member = undefined

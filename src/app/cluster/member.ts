@@ -28,8 +28,16 @@ const startTimeoutMs = 120_000
 /** Starts a process and waits until it runs; rejects with the reason why it does not. */
 export async function startMember(
   message: StartMessage,
-  { log, handlers, signal }: { log: Log; handlers: Handlers; signal?: AbortSignal },
+  options: {
+    log: Log
+    /** Answers what the process asks for, also before it runs. */
+    handlersOf(process: Pick<Channel, 'ask' | 'post'>): Handlers
+    /** It has ended, whether or not it ever ran. */
+    onEnded(): void
+    signal?: AbortSignal
+  },
 ): Promise<{ member: Member; started: StartedMessage }> {
+  const { log, handlersOf, onEnded, signal } = options
   const { plan } = message
   // A worker of a cluster: where the system does not share a port, this process passes connections on.
   cluster.setupPrimary({
@@ -40,17 +48,23 @@ export async function startMember(
   const cache = getCompileCacheDir()
   // The folder of this version of Node is below the one that is configured.
   const child = cluster.fork(cache && { NODE_COMPILE_CACHE: dirname(cache) }).process
-  const channel = createChannel({
+  const channel: Channel = createChannel({
     send: (given) => {
       // A message to a process that ends at this moment has no reader.
       if (child.connected) child.send(given, () => {})
     },
-    handlers,
+    handlers: handlersOf({
+      ask: (kind, value, timeoutMs) => channel.ask(kind, value, timeoutMs),
+      post: (kind, value) => channel.post(kind, value),
+    }),
   })
   child.on('message', channel.receive)
   child.on('error', (error) => log.error({ err: error, process: plan.name }, 'process failed'))
   const ended = whenEnded(child)
-  void ended.then(channel.close)
+  void ended.then(() => {
+    channel.close()
+    onEnded()
+  })
   const member: Member = {
     ...{ plan, pid: child.pid, started_time: Date.now(), ask: channel.ask, ended },
     kill: () => void child.kill('SIGKILL'),

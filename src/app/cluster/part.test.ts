@@ -4,7 +4,9 @@ import type { Overrides } from '../config/schema.ts'
 import { partConfig, workersOf } from './part.ts'
 
 const load = (overrides: Overrides = {}) => loadConfig({ env: {}, cwd: '/', overrides })
-const plan = { name: 'worker-1', slot: 1, roles: ['api', 'gateway'] as const, shares: 4 }
+const plan = {
+  ...{ name: 'worker-1', slot: 1, roles: ['api', 'gateway'] as const, shares: 4, callers: 5 },
+}
 
 describe('the number of workers', () => {
   it('is one unless it is configured, or where no requests are served', () => {
@@ -36,6 +38,13 @@ describe('the configuration of one of four workers', () => {
       whole.security.auth_failures_burst + 4,
     )
     expect(part.limits.replicas).toBe(1)
+  })
+
+  it('has a part of the rate of calls to a node, which all processes share', () => {
+    const upstreams = [{ url: 'http://a.example', rate_limit_per_second: 10 }]
+    const config = load({ chains: { c: { networks: { mainnet: { upstreams } } } } })
+    const { networks } = partConfig(config, plan, 4000).chains.c!
+    expect(networks.mainnet!.upstreams).toMatchObject([{ rate_limit_per_second: 2 }])
   })
 
   it('counts as one of four replicas while Redis is unreachable', () => {

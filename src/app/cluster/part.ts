@@ -6,11 +6,15 @@ import type { Config } from '../config/schema.ts'
 import type { ServerRole } from '../config/server-roles.ts'
 import type { DatabaseServer } from '../data-directory.ts'
 import type { FilterPeers } from '../filter-peers.ts'
+import type { NetworkSharing } from './network-sharing.ts'
 
 /** What the app of one of several processes gets from its supervisor. */
 export type ServicePart = {
   server: Pick<DatabaseServer, 'mode' | 'connection' | 'direct'>
   peers: FilterPeers
+  sharing: NetworkSharing
+  /** Resolves when all processes are ready to apply a new configuration; rejects when one refuses it. */
+  ready(): Promise<void>
   /** Admits from what the supervisor grants; undefined where the process counts itself or with Redis. */
   limiter: Limiter | undefined
 }
@@ -23,6 +27,8 @@ export type PartPlan = {
   roles: readonly ServerRole[]
   /** How many processes serve requests; 1 for one that serves none. */
   shares: number
+  /** How many processes call the nodes. */
+  callers: number
 }
 
 /** How many processes serve requests; 1 means that the service is a single process. */
@@ -39,9 +45,13 @@ export const requestRoles: readonly ServerRole[] = ['api', 'gateway', 'console']
 
 /**
  * The configuration of one process. What bounds the memory and the connections of the service is divided among the
- * processes that serve requests; what bounds a single client stays.
+ * processes that serve requests, and the rate of calls to a node among all; what bounds a single client stays.
  */
-export function partConfig(config: Config, { roles, shares }: PartPlan, port: number): Config {
+export function partConfig(
+  config: Config,
+  { roles, shares, callers }: PartPlan,
+  port: number,
+): Config {
   const { server, security, gateway, database, limits, redis } = config
   const share = (whole: number, least = 1) => Math.max(least, Math.ceil(whole / shares))
   return {
@@ -52,6 +62,7 @@ export function partConfig(config: Config, { roles, shares }: PartPlan, port: nu
       connections_limit: share(server.connections_limit),
       body_bytes_limit: share(server.body_bytes_limit, 1_048_576),
     },
+    chains: divideRates(config.chains, callers),
     gateway: { ...gateway, cache_bytes: Math.ceil(gateway.cache_bytes / shares) },
     database: {
       ...database,
@@ -65,4 +76,20 @@ export function partConfig(config: Config, { roles, shares }: PartPlan, port: nu
     // While Redis is unreachable, every process admits its own share.
     limits: { ...limits, ...(redis.url !== undefined && { replicas: limits.replicas * shares }) },
   }
+}
+
+/** A node counts the calls of all processes together. */
+function divideRates(chains: Config['chains'], callers: number): Config['chains'] {
+  const divide = (one: { rate_limit_per_second?: number }) => {
+    const { rate_limit_per_second: rate } = one
+    return rate === undefined ? one : { ...one, rate_limit_per_second: rate / callers }
+  }
+  const divided = Object.entries(chains).map(([tag, chain]) => {
+    const networks = Object.entries(chain.networks).map(([name, network]) => [
+      name,
+      { ...network, upstreams: network.upstreams.map(divide) },
+    ])
+    return [tag, { ...chain, networks: Object.fromEntries(networks) }]
+  })
+  return Object.fromEntries(divided) as Config['chains']
 }

@@ -11,7 +11,6 @@ import { tryListen } from '../../lib/net/try-listen.ts'
 import { openDatabase } from '../../storage/pg/database.ts'
 import { adminListenFault, startAdminListener } from '../admin-listener.ts'
 import type { AppOptions, Service } from '../app.ts'
-import { ConfigError } from '../config/problem.ts'
 import { resolveChains } from '../config/resolve.ts'
 import type { Config } from '../config/schema.ts'
 import { removeConnectionFile, writeConnectionFile } from '../connection-file.ts'
@@ -22,16 +21,17 @@ import type { Own } from '../lifetime.ts'
 import { addEnded, mergeMetrics } from '../metrics/merge.ts'
 import type { Family } from '../metrics/render.ts'
 import { mergeLive } from '../reload/difference.ts'
-import { createReloader, type ReloadOutcome } from '../reload/reload.ts'
+import { createReloader } from '../reload/reload.ts'
 import { rereadConfig } from '../reload/reread.ts'
 import { type Crew, startCrew } from './crew.ts'
+import { createJointReload } from './joint-reload.ts'
 import { mergeStatus } from './merge-status.ts'
+import { createNetworkBoard } from './network-board.ts'
 import { type PartPlan, requestRoles, workersOf } from './part.ts'
 
 // A process that does not answer in time is left out of the view, not waited for.
 const viewTimeoutMs = 10_000
 const profileMarginMs = 10_000
-const reloadTimeoutMs = 120_000
 
 /** Starts the processes of a service. */
 export async function startSupervisor(
@@ -63,6 +63,8 @@ export async function startSupervisor(
   // Counters of ended processes are kept, so that totals of the service never decrease.
   let ended: Family[] = []
   const lastMetrics = new Map<number, Family[]>()
+  const board = createNetworkBoard()
+  const joint = createJointReload()
   const stopTimeoutMs = raw.server.shutdown_timeout_seconds * 1000 + 10_000
   const crew: Crew = own(
     await startCrew({
@@ -75,7 +77,9 @@ export async function startSupervisor(
         server: { mode: server.mode, connection: server.connection, direct: server.direct },
         reusePort: process.platform === 'linux' && plan.name !== background,
       }),
-      handlersOf: ({ slot }) => ({
+      handlersOf: ({ slot, name }, process) => ({
+        ...board.handlersOf(slot, process, { isServing: name !== background }),
+        ready: () => joint.ready(slot),
         slices: (asks: readonly SliceAsk[]) =>
           Promise.all(asks.map((ask) => owner.ask(`${slot}`, ask))),
         filter: ({ slot: holder, call }: { slot: number; call: FilterCall }) =>
@@ -84,7 +88,8 @@ export async function startSupervisor(
             .find(({ plan }) => plan.slot === holder)
             ?.ask('filter', call) ?? filterGone,
       }),
-      onEnded: ({ plan: { slot } }) => {
+      onEnded: ({ slot }) => {
+        board.gone(slot)
         ended = addEnded(ended, lastMetrics.get(slot) ?? [])
         lastMetrics.delete(slot)
         owner
@@ -141,14 +146,11 @@ export async function startSupervisor(
     current: () => running,
     apply: async (next) => {
       const sent = options.reread?.() ?? next
-      // One after the other: one that refuses keeps those after it from changing.
-      for (const member of crew.members()) {
-        const outcome = await member.ask<ReloadOutcome>('reload', sent, reloadTimeoutMs)
-        if (outcome.outcome === 'refused') throw new ConfigError(outcome.problems)
-      }
-      running = mergeLive(started, next)
-      raw = mergeLive(options.config, sent)
-      options.setLogLevel?.(running.logging.level)
+      await joint.run(crew.members(), sent, () => {
+        running = mergeLive(started, next)
+        raw = mergeLive(options.config, sent)
+        options.setLogLevel?.(running.logging.level)
+      })
       await writeConnection()
     },
     onReloaded: () => {},
@@ -209,10 +211,11 @@ function plansOf({ server }: Config, workers: number): Omit<PartPlan, 'slot'>[] 
   const isRequest = (role: PartPlan['roles'][number]) => requestRoles.includes(role)
   const others = server.roles.filter((role) => !isRequest(role))
   const own = server.roles.filter(isRequest)
+  const callers = workers + (others.length > 0 ? 1 : 0)
   return [
-    ...(others.length > 0 ? [{ name: background, roles: others, shares: 1 }] : []),
+    ...(others.length > 0 ? [{ name: background, roles: others, shares: 1, callers }] : []),
     ...Array.from({ length: workers }, (_, index) => ({
-      ...{ name: `worker-${index + 1}`, roles: own, shares: workers },
+      ...{ name: `worker-${index + 1}`, roles: own, shares: workers, callers },
     })),
   ]
 }

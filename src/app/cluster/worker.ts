@@ -11,8 +11,10 @@ import { type App, startApp } from '../app.ts'
 import type { Config } from '../config/schema.ts'
 import { type FilterCall, filterGone } from '../filter-peers.ts'
 import { createLogger } from '../logger.ts'
-import { createChannel } from './channel.ts'
+import { type Channel, createChannel } from './channel.ts'
+import { reloadTimeoutMs } from './joint-reload.ts'
 import type { StartedMessage, StartMessage } from './messages.ts'
+import { createNetworkSharing } from './network-sharing.ts'
 import { partConfig } from './part.ts'
 
 // As in a single process (cli/start/run.ts).
@@ -39,11 +41,17 @@ const end = async (code: number) => {
   process.disconnect?.()
 }
 
-const channel = createChannel({
+const sharing = createNetworkSharing({
+  ask: (kind, value, timeoutMs) => channel.ask(kind, value, timeoutMs),
+  post: (kind, value) => channel.post(kind, value),
+})
+
+const channel: Channel = createChannel({
   send: (message) => {
     if (process.connected) process.send?.(message)
   },
   handlers: {
+    ...sharing.handlers,
     start,
     // As the operator sees it: parts of it carry functions.
     status: async () => JSON.parse(JSON.stringify(await running().views.status())),
@@ -83,7 +91,8 @@ async function start(message: StartMessage): Promise<StartedMessage> {
       logger.level = level
     },
     part: {
-      server,
+      ...{ server, sharing },
+      ready: () => channel.ask('ready', undefined, reloadTimeoutMs),
       peers: {
         slot: plan.slot,
         forward: (slot, call) =>

@@ -47,13 +47,14 @@ const drainMs = 30_000
 const prepareMs = 30_000
 
 /**
- * Replaces, adds and removes networks. `commit` is called in the step in which callers begin to find the new ones.
+ * Replaces, adds and removes networks. `ready` is awaited when everything is prepared and nothing has changed; it throws
+ * where another process refuses. `commit` is called in the step in which callers begin to find the new networks.
  * Resolves when what is gone has stopped.
  */
 export async function applyChains(
   parts: ChainParts,
   { before, after, difference }: { before: Config; after: Config; difference: Difference },
-  commit: () => void,
+  { ready, commit }: { ready?: (() => Promise<void>) | undefined; commit(): void },
 ): Promise<void> {
   const { db, clock, log, routes, networks, queries, wallets, operations, sockets } = parts
   const replaced = difference.changed.filter(({ what }) => what === 'settings')
@@ -62,6 +63,7 @@ export async function applyChains(
   const prepared = await within(prepareMs, prepare(parts, { after, opened }, undo))
   await within(prepareMs, describeNetworks(db, describedNetworks(after)))
   const routed = routedChains(after, await within(prepareMs, listNetworks(db)))
+  await ready?.()
   // Nothing below is undone: it cannot fail.
   undo.move()
 

@@ -41,18 +41,20 @@ export function createPauses(): Pick<RateGate, 'waitMs' | 'coolDown' | 'relax' |
 export function createRateGate(perSecond: number | undefined): RateGate {
   const rate = perSecond ?? Number.POSITIVE_INFINITY
   const pauses = createPauses()
-  let tokens = rate
+  // At least one call, or a rate below one a second would never let a call pass.
+  const most = Math.max(1, rate)
+  let tokens = most
   let filledAt = 0
 
   const refill = (now: number): void => {
-    tokens = Math.min(rate, tokens + (Math.max(0, now - filledAt) * rate) / 1000)
+    tokens = Math.min(most, tokens + (Math.max(0, now - filledAt) * rate) / 1000)
     filledAt = now
   }
   const take = (now: number): void => {
     if (perSecond === undefined) return
     refill(now)
     // Probes are made in any case; the debt that they may leave is bounded.
-    tokens = Math.max(-rate, tokens - 1)
+    tokens = Math.max(-most, tokens - 1)
   }
   return {
     ...pauses,

@@ -3,15 +3,22 @@ import type { Log } from '../../../lib/log.ts'
 import type { TransportFailure, TransportOutcome } from '../transport/transport.ts'
 import { type Ask, probeCapabilities } from './capabilities.ts'
 import { readHead, readQuantity } from './head.ts'
-import type { Capability } from './pool-types.ts'
+import type { Sighting } from './node-sharing.ts'
+import type { Capability, Head } from './pool-types.ts'
 import type { Upstream } from './upstream.ts'
 
 /** Watches over one node. */
 export type Health = {
   /** Probes at once; resolves when a probe that began after the call has ended. */
   look(): Promise<void>
+  /** The last connection was closed, which idle connections are as well. */
+  closed(): void
   /** A head that the node has pushed. */
   push(params: unknown): void
+  /** What another process has found out about the node. */
+  receive(sighting: Sighting): void
+  /** From now on this process probes the node for the others. */
+  lead(): void
   stop(): void
 }
 
@@ -28,10 +35,13 @@ export type HealthOptions = {
   ask: Ask
   /** The node has reported its chain; checks it. */
   judgeChain(): void
-  showHead(block: NonNullable<ReturnType<typeof readHead>>): void
+  showHead(block: Head): void
   /** Whether there is another node that could take over. */
   hasOthers(): boolean
   changed(): void
+  probeTimeoutMs(): number
+  /** Other processes that use the node; without them this one probes it. */
+  sharing?: { isFollowing(): boolean; publish(sighting: Sighting): void } | undefined
 }
 
 const capabilitiesEveryMs = 600_000
@@ -40,8 +50,13 @@ const capabilitiesAgainMs = 30_000
 const hurriedMs = 50
 // With no other node there is nothing to gain from giving one up early.
 const timeoutsAlone = 3
+// Reports of another process count until its next probe should have ended.
+const reportMarginMs = 500
 
-/** Probes a node again and again, each time its chain id as well. */
+/**
+ * Probes a node again and again, each time its chain id as well. Where another process of the machine probes it, good
+ * news comes from there: this process probes only a new connection, after bad news, and when no news arrive.
+ */
 export function watch(options: HealthOptions): Health {
   const { upstream, clock, log, prefix } = options
   // A node that is disconnected gets no further question of a probe that is under way.
@@ -52,6 +67,7 @@ export function watch(options: HealthOptions): Health {
   let timeouts = 0
   let askedAt = 0
   let capabilitiesAt = 0
+  let reportedUntil = 0
   let subscription: unknown
   let isProbing = false
   let isWanted = false
@@ -77,16 +93,28 @@ export function watch(options: HealthOptions): Health {
     upstream.isReachable = true
     upstream.isSyncing = typeof readResult(syncing) === 'object' && readResult(syncing) !== null
     options.judgeChain()
-    if (!upstream.isVerified) return
+    if (!upstream.isVerified) return publish({ kind: 'failed' })
     if ('failed' in latest && isLost(latest)) return miss(latest)
     const head = readHead(readResult(latest))
     if (!head) return doubt(latest)
+    succeed(head)
+    publish({ kind: 'answered', chainId, isSyncing: upstream.isSyncing, head })
+    if (clock.now() >= capabilitiesAt) await explore()
+  }
+
+  const succeed = (head: Head): void => {
     upstream.breaker.probeSucceeded(clock.now())
     if (upstream.breaker.state() === 'closed') upstream.problem = ''
     options.showHead(head)
     options.changed()
-    if (clock.now() >= capabilitiesAt) await explore()
   }
+
+  const isFollowing = () => options.sharing?.isFollowing() === true
+  const publish = (sighting: Sighting): void => {
+    if (!isFollowing()) options.sharing?.publish(sighting)
+  }
+  /** Whether another process has just found the node in order. */
+  const isReported = () => isFollowing() && upstream.isVerified && clock.now() < reportedUntil
 
   const doubt = (latest: TransportOutcome): void => {
     const problem = 'failed' in latest ? latest.detail : 'the latest block cannot be right'
@@ -94,6 +122,7 @@ export function watch(options: HealthOptions): Health {
       log.warn({ upstream: upstream.name, problem }, 'upstream shows no usable head')
     upstream.problem = problem
     upstream.breaker.trip(clock.now())
+    publish({ kind: 'failed' })
   }
 
   const miss = ({ failed, detail }: TransportFailure): void => {
@@ -117,6 +146,7 @@ export function watch(options: HealthOptions): Health {
     if (failed === 'timeout' && options.hasOthers()) upstream.transport.abandon('does not answer')
     options.judgeChain()
     options.changed()
+    publish({ kind: 'failed' })
   }
 
   const explore = async (): Promise<void> => {
@@ -131,17 +161,36 @@ export function watch(options: HealthOptions): Health {
     if (upstream.transport.kind === 'ws') await subscribe()
     if (isStopped) return
     if (subscription !== undefined) capabilities.add('subscriptions')
-    else capabilities.delete('subscriptions')
+    else if (!isFollowing()) capabilities.delete('subscriptions')
     upstream.capabilities = capabilities
     upstream.isExplored ||= found !== undefined
     options.changed()
+    const { clientVersion, isExplored } = upstream
+    if (isExplored) publish({ kind: 'explored', clientVersion, capabilities: [...capabilities] })
   }
 
   const subscribe = async (): Promise<void> => {
-    if (subscription !== undefined) return
+    if (subscription !== undefined || isFollowing()) return
     const outcome = await ask(`${prefix}_subscribe`, '["newHeads"]')
     const id = readResult(outcome)
     if (typeof id === 'string') subscription = id
+  }
+
+  /** The heads come from another process. */
+  const unsubscribe = (): void => {
+    if (subscription === undefined) return
+    void ask(`${prefix}_unsubscribe`, JSON.stringify([subscription])).catch(() => {})
+    subscription = undefined
+  }
+
+  /** Waits for the time of the next probe. */
+  const pause = async (): Promise<void> => {
+    do {
+      sleeper = new AbortController()
+      const intervalMs = options.intervalMs(subscription !== undefined)
+      const pauseMs = isWanted ? hurriedMs : intervalMs * (0.8 + options.random() * 0.4)
+      await clock.sleep(pauseMs, sleeper.signal).catch(() => {})
+    } while (!isStopped && !isWanted && !sleeper.signal.aborted && isReported())
   }
 
   const run = async (): Promise<void> => {
@@ -153,23 +202,57 @@ export function watch(options: HealthOptions): Health {
       await probe().catch((error) => log.error({ err: error }, 'probe failed'))
       isProbing = false
       served.resolve()
-      if (isStopped) break
-      sleeper = new AbortController()
-      const intervalMs = options.intervalMs(subscription !== undefined)
-      const pauseMs = isWanted ? hurriedMs : intervalMs * (0.8 + options.random() * 0.4)
-      await clock.sleep(pauseMs, sleeper.signal).catch(() => {})
+      if (!isStopped) await pause()
     }
     waiting.resolve()
   }
   void run()
 
+  const look = (): Promise<void> => {
+    if (isStopped) return Promise.resolve()
+    const { promise } = waiting
+    if (isProbing) isWanted = true
+    else sleeper.abort()
+    return promise
+  }
+
   return {
-    look: () => {
-      if (isStopped) return Promise.resolve()
-      const { promise } = waiting
-      if (isProbing) isWanted = true
-      else sleeper.abort()
-      return promise
+    look,
+    closed: () => {
+      if (!isReported()) void look()
+    },
+    receive: (sighting) => {
+      if (isStopped || !isFollowing()) return
+      if (sighting.kind === 'explored') {
+        upstream.clientVersion = sighting.clientVersion
+        upstream.capabilities = new Set(sighting.capabilities)
+        upstream.isExplored = true
+        capabilitiesAt = clock.now() + capabilitiesEveryMs
+        return options.changed()
+      }
+      // A connection of this process is verified by its own probe only, and bad news is checked on it.
+      const isOther = sighting.kind === 'answered' && sighting.chainId !== upstream.chainId
+      if (sighting.kind === 'failed' || isOther || !upstream.isVerified) {
+        reportedUntil = 0
+        if (!isProbing) void look()
+        return
+      }
+      if (sighting.kind === 'head') {
+        options.showHead(sighting.head)
+        return options.changed()
+      }
+      reportedUntil =
+        clock.now() + 2.4 * options.intervalMs(true) + options.probeTimeoutMs() + reportMarginMs
+      upstream.isSyncing = sighting.isSyncing
+      upstream.isReachable = true
+      unsubscribe()
+      succeed(sighting.head)
+    },
+    lead: () => {
+      reportedUntil = 0
+      // It subscribes and passes on what the node can do.
+      capabilitiesAt = 0
+      void look()
     },
     push: (params) => {
       if (typeof params !== 'object' || params === null || !upstream.isVerified) return
@@ -179,6 +262,7 @@ export function watch(options: HealthOptions): Health {
       if (!head) return
       options.showHead(head)
       options.changed()
+      publish({ kind: 'head', head })
     },
     stop: () => {
       isStopped = true

@@ -22,13 +22,20 @@ export type PoolNode = {
 /** What a node needs from its pool. */
 export type PoolNodeOptions = Pick<
   HealthOptions,
-  'prefix' | 'clock' | 'log' | 'random' | 'judgeChain' | 'changed' | 'intervalMs'
+  | 'prefix'
+  | 'clock'
+  | 'log'
+  | 'random'
+  | 'judgeChain'
+  | 'changed'
+  | 'intervalMs'
+  | 'probeTimeoutMs'
+  | 'sharing'
 > & {
   configured: UpstreamOptions
   clock: Clock
   log: Log
   limits: { connectTimeoutMs: number; maxReplyBytes: number }
-  probeTimeoutMs(): number
   timers: Timers
   ask: Asker
   /** Whether the answer to the question for the chain id is that of the pool. */
@@ -94,13 +101,15 @@ export function createPoolNode(options: PoolNodeOptions): PoolNode {
             prefix,
             now: clock.now,
             isRightChain: (result) => options.isRightChain(JSON.parse(result)),
-            onClose: () => void health.look(),
+            onClose: () => health.closed(),
           })
     upstream.transport = transport
     const health = watch({
       ...{ upstream, prefix, clock, log, random, ask },
       archive: configured.archive,
       intervalMs: options.intervalMs,
+      probeTimeoutMs: options.probeTimeoutMs,
+      sharing: options.sharing,
       judgeChain: options.judgeChain,
       showHead: (head) => options.showHead(upstream, head),
       hasOthers: () => options.hasOthers(upstream),

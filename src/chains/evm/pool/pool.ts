@@ -2,6 +2,7 @@
 // answers. It uses `transport` and `chains/nodes`. It guarantees one outcome per call within its
 // time limit, never from a node of another chain.
 
+import { createHash } from 'node:crypto'
 import type { Clock } from '../../../lib/clock.ts'
 import type { Log } from '../../../lib/log.ts'
 import { createTimers } from '../transport/timers.ts'
@@ -10,6 +11,7 @@ import { broadcast } from './broadcast.ts'
 import { createCaller } from './caller.ts'
 import { readQuantity } from './head.ts'
 import { createHeads } from './heads.ts'
+import type { NodeSharing } from './node-sharing.ts'
 import { createPace } from './pace.ts'
 import { createPoolNode, type PoolNode } from './pool-node.ts'
 import type { BroadcastOutcome, Pool, PoolOutcome } from './pool-types.ts'
@@ -60,6 +62,8 @@ export type PoolOptions = {
   blockTimeOf?(chainId: number): Promise<number | undefined>
   /** Begins without connections, until `wake`. */
   isAsleep?: boolean
+  /** Other processes of the machine that use the same nodes. */
+  sharing?: NodeSharing | undefined
 }
 
 /** A pool whose nodes can be replaced while it is used, and disconnected while it is not. */
@@ -77,7 +81,7 @@ export type ChangeablePool = Pool & {
   sleep(): Promise<void>
 }
 
-type Member = PoolNode & { settings: string }
+type Member = PoolNode & { settings: string; sharedName: string }
 
 const drainPollMs = 20
 
@@ -142,7 +146,9 @@ export function createPool(options: PoolOptions): ChangeablePool {
   const isRight = (quantity: unknown): boolean =>
     chainId !== undefined && readQuantity(quantity) === chainId
 
+  const { sharing } = options
   const add = (configured: UpstreamOptions): Member => {
+    const sharedName = sharedNameOf(configured)
     const node = createPoolNode({
       ...{ configured, prefix, clock, log, random, limits, timers, ask },
       intervalMs: pace.probeIntervalMs,
@@ -158,8 +164,12 @@ export function createPool(options: PoolOptions): ChangeablePool {
       notifyPending: (hash) => {
         for (const listener of pendingListeners) listener(hash)
       },
+      sharing: sharing && {
+        isFollowing: sharing.isFollowing,
+        publish: (sighting) => sharing.publish(sharedName, sighting),
+      },
     })
-    return { ...node, settings: settingsOf(configured) }
+    return { ...node, settings: settingsOf(configured), sharedName }
   }
 
   const connect = ({ connect, parts }: Member): void => {
@@ -217,6 +227,15 @@ export function createPool(options: PoolOptions): ChangeablePool {
   }
 
   use(options.upstreams.map(add))
+  const stopSharing = sharing?.listen({
+    seen: (name, sighting) => {
+      for (const { sharedName, parts } of members)
+        if (sharedName === name) parts()?.health.receive(sighting)
+    },
+    lead: () => {
+      for (const { parts } of members) parts()?.health.lead()
+    },
+  })
   if (!options.isAsleep) wake()
   const pendingWatches = () => members.flatMap(({ parts }) => parts()?.pending ?? [])
 
@@ -293,6 +312,7 @@ export function createPool(options: PoolOptions): ChangeablePool {
     stop: async () => {
       isAwake = false
       isStopped = true
+      stopSharing?.()
       caller.stop()
       await Promise.all([...members.map(({ disconnect }) => disconnect()), ...leaving])
       timers.stop()
@@ -305,3 +325,9 @@ const settingsOf = (configured: UpstreamOptions): string => {
   const { name, url, headers = {}, priority, archive, requests_per_second } = configured
   return JSON.stringify([name, url, headers, priority, archive, requests_per_second])
 }
+
+/** Names a node among the processes of a machine, without the key that its address may contain. */
+const sharedNameOf = ({ url, headers = {} }: UpstreamOptions): string =>
+  createHash('sha256')
+    .update(JSON.stringify([url, headers]))
+    .digest('hex')
