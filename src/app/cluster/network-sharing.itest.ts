@@ -132,8 +132,7 @@ test('a block is read once for all processes', async () => {
   const [leader, follower] = [await open(1), await open(2)]
   await isQuiet(follower, leader)
   const read = { method: 'eth_getBlockByHash', params: `["0x${'1'.repeat(64)}",false]` }
-  const ask = (process: Process) =>
-    process.read({ ...read, idempotent: true, timeoutMs: 5_000 })
+  const ask = (process: Process) => process.read({ ...read, idempotent: true, timeoutMs: 5_000 })
   const asked = () => node.methods.filter((method) => method === read.method).length
   const answers = await Promise.all([ask(follower), ask(follower), ask(leader)])
   expect(answers.map((one) => 'ok' in one && one.ok)).toEqual([true, true, true])
