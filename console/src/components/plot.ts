@@ -55,8 +55,8 @@ export function createPlot(
         axes: [
           {
             ...axis,
-            size: 24,
-            gap: 2,
+            size: 28,
+            gap: 6,
             space: 64,
             // Labels have minutes: a finer step would repeat them.
             incrs: [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10_080].map(

@@ -39,7 +39,7 @@ export function Usage({ organization_id }: { organization_id: string }) {
             columns={[
               {
                 title: 'Quota',
-                cell: ({ quota_name }) => formatConstant(quota_name, 'QUOTA_NAME_'),
+                cell: ({ quota_name }) => formatConstant(quota_name, 'QUOTA_'),
               },
               { title: 'Used', align: 'end', cell: ({ used }) => formatCount(used) },
               { title: 'Limit', align: 'end', cell: ({ quota_limit }) => formatCount(quota_limit) },

@@ -5,7 +5,7 @@ import { Dialog } from '../components/dialog.tsx'
 import { ExportButtons } from '../components/export-buttons.tsx'
 import { Empty, PageHeader, Panel } from '../components/layout.tsx'
 import { PagedTable } from '../components/table.tsx'
-import { Badge, Time } from '../components/text.tsx'
+import { Badge, Id, Time } from '../components/text.tsx'
 import { formatConstant, toJson } from '../lib/format.ts'
 import { usePages } from '../lib/use-resource.ts'
 
@@ -62,7 +62,7 @@ export function Page() {
             {
               title: 'Operation',
               cell: (event) => (
-                <button type="button" class="button small quiet" onClick={() => setShown(event)}>
+                <button type="button" class="link-button" onClick={() => setShown(event)}>
                   {event.operation}
                 </button>
               ),
@@ -79,11 +79,12 @@ export function Page() {
             {
               title: 'By',
               hide: 'narrow',
-              cell: ({ actor_type, credential_id }) => (
-                <span class="cell-text">
-                  {credential_id ?? formatConstant(actor_type, 'ACTOR_TYPE_')}
-                </span>
-              ),
+              cell: ({ actor_type, credential_id }) =>
+                credential_id ? (
+                  <Id value={credential_id} label="credential_id" />
+                ) : (
+                  formatConstant(actor_type, 'ACTOR_TYPE_')
+                ),
             },
             {
               title: 'From',
