@@ -97,6 +97,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
     ).toEqual({
       webhook_history_id: first,
       webhook_id,
+      create_time: expect.any(String),
       webhook_status: 'WEBHOOK_STATUS_PENDING',
       notification_type: notificationTypes[service],
       delivery_count: 0,
@@ -110,6 +111,9 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
       },
     })
     expect(await call('ListWebhookAttempts', { webhook_history_id: first })).toEqual({
+      webhook_history: rows.find(
+        (row: { webhook_history_id: string }) => row.webhook_history_id === first,
+      ),
       webhook_attempts: [],
     })
     const hour = Math.floor(Date.now() / 1000) - 3600
