@@ -355,9 +355,9 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'wallets',
   ],
   'storage/webhooks': namesIn(`
-    announcements deliveries delivery-claims delivery-records delivery-retention due-
-    notifications event-queues fan-out-limits headers notification-events notifications queue-
-    locks retractions sinks state-events state-notifications streams tables webhooks
+    announcements deliveries delivery-claims delivery-records delivery-retention
+    due-notifications event-queues fan-out-limits headers notification-events notifications
+    queue-locks retractions sinks state-events state-notifications streams tables webhooks
   `),
   workers: [],
   'workers/balances': ['backlog', 'comparing', 'reconciling', 'settling'],
