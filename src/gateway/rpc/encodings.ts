@@ -10,7 +10,7 @@ const hash = /^0x[0-9a-fA-F]{64}$/
 export const isQuantity = (value: unknown): value is string =>
   typeof value === 'string' && quantity.test(value)
 
-/** `0x` and two hex digits per byte. A pattern of pairs keeps a way back for each of them: 4 MiB took many times as long. */
+/** `0x` and two hex digits per byte. One pass without backtracking, however long it is. */
 export const isData = (value: unknown): value is string =>
   typeof value === 'string' &&
   value.length % 2 === 0 &&

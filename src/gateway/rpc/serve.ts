@@ -49,7 +49,7 @@ export type Serve = (
 
 /** Calls of one batch that are on their way at the same time. */
 const atOnce = 100
-/** Calls of one batch that are begun in one turn of the event loop: 100 answers of the cache take 3 ms. */
+/** Calls of one batch that are begun in one turn of the event loop. */
 const perTurn = 32
 
 const tooLarge = refused(refuse('RESPONSE_TOO_LARGE', 'The answers of the batch are too large.'))

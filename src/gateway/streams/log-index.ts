@@ -34,8 +34,7 @@ const maxPlaces = 1_000
  */
 export function createLogIndex<target extends LogTarget>(): LogIndex<target> {
   const anywhere: Places<target> = { plain: new Set(), topics: [] }
-  // Most addresses have one target without topics. It stands there itself: sets for each of 100,000 addresses took
-  // most of the memory, and the pauses to collect it kept all clients waiting.
+  // Most addresses have one target without topics. It stands there itself, without sets for each address.
   const byAddress = new Map<string, target | Places<target>>()
   const byHash = new Map<string, Set<target>>()
   let ofHash: ReadonlySet<target> | undefined

@@ -29,7 +29,7 @@ export type Quota = { take(terms: number): (() => void) | Refusal }
 /** What a subscription holds until it ends. */
 type Holding = { name: string; key: string; terms: number; release(): void }
 
-/** Addresses and topics that are taken out of the index in one turn of the event loop, about a millisecond. */
+/** Addresses and topics that are taken out of the index in one turn of the event loop. */
 const termsPerTurn = 2_000
 
 const yes = answered('true')
@@ -150,7 +150,7 @@ export function createClient(options: {
     done(yes)
   }
 
-  /** Ends all subscriptions in turns: 100,000 addresses at once would keep other clients waiting for 50 ms. */
+  /** Ends all subscriptions in turns: a key may have 100,000 addresses, and other clients wait meanwhile. */
   const cancelSome = () => {
     let terms = 0
     for (const [id, subscription] of own) {

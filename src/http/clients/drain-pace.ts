@@ -6,8 +6,7 @@ const maxClients = 10_000
 
 /**
  * Bounds the bytes per second that a client can make the service read for nothing. Refused bodies are read to their
- * end, so that clients see the refusal; what is read has to be collected as garbage, and ten bodies of 4 MiB a second
- * took 12 % of a core and pauses of 20 ms for that.
+ * end, so that clients see the refusal, and what is read has to be collected as garbage.
  */
 export function createDrainPace(
   { bytesPerSecond, burstBytes } = usual,

@@ -5,7 +5,7 @@ export type Turns = {
   waiting(): number
 }
 
-/** How much is done at once and in each later turn: 8 connections take about a millisecond. */
+/** How much is done at once and in each later turn. */
 const usual = { perClient: 4, perTurn: 8 }
 
 /**
