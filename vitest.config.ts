@@ -10,7 +10,7 @@ const patient = { poll: { timeout: 20_000 } }
 const architectureTests = 'test/architecture/*.test.ts'
 
 // Half a minute and more each, run by `npm run campaign`.
-const longTests = 'test/faults/*.long.test.ts'
+const longTests = ['test/faults/*.long.test.ts', 'test/deploy/*.long.test.ts']
 
 // Their bounds on times or memory need a worker of their own and free cores.
 const measuringTests = [
@@ -103,7 +103,7 @@ export default defineConfig({
           ...withServers,
           name: 'integration',
           include: ['src/**/*.itest.ts', 'test/**/*.test.ts'],
-          exclude: ['**/node_modules/**', architectureTests, longTests, ...measuringTests],
+          exclude: ['**/node_modules/**', architectureTests, ...longTests, ...measuringTests],
           isolate: false,
           // Most files wait (for programs, time limits, servers): two workers leave two cores idle for a third of
           // the time. In one group the waits of one file overlap with the work of others. Four took two minutes
@@ -124,7 +124,7 @@ export default defineConfig({
         test: {
           ...withServers,
           name: 'campaign',
-          include: [longTests],
+          include: longTests,
           sequence: { groupOrder: 3 },
         },
       },
