@@ -31,18 +31,23 @@ export function bundlePackages(
     const { dependencies = {}, devDependencies: _tools, scripts: _scripts, ...rest } = manifest
     writeFileSync(join(to, 'package.json'), `${JSON.stringify(rest, null, 2)}\n`)
     bundled.names.push(name)
-    for (const needed of Object.keys(dependencies))
-      if (!(needed in replaced)) bundled.dependencies[needed] = versionOf(needed, from, root)
+    for (const needed of Object.keys(dependencies)) {
+      const { version, peerDependencies = {} } = manifestOf(needed, from, root)
+      // One that needs a replaced package, which npm would install for it, is of the same unused part.
+      const isUnused = Object.keys(peerDependencies).some((peer) => peer in replaced)
+      if (!(needed in replaced) && !isUnused) bundled.dependencies[needed] = version
+    }
   }
   return bundled
 }
 
-/** The version that a package of the checkout loads. */
-function versionOf(name: string, from: string, root: string): string {
+type Needed = { version: string; peerDependencies?: Record<string, string> }
+
+/** The manifest of what a package of the checkout loads. */
+function manifestOf(name: string, from: string, root: string): Needed {
   for (const folder of [from, root])
     try {
       return JSON.parse(readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8'))
-        .version
     } catch {}
   throw new Error(`${name} is not installed`)
 }
