@@ -29,6 +29,8 @@ const campaigns = [
   vitest('unit', 'src/gateway/streams/feed-model.test.ts'),
   // 20,000 byte streams against both HTTP parsers.
   vitest('unit', 'src/http/fast-path/differential.test.ts'),
+  // Other values in every property test.
+  vitest('unit'),
   // 500 scripts of forks through the whole gateway, two clients on each surface.
   vitest('integration', 'test/gateway-ws/one-branch-model.test.ts'),
   // 10,000 requests on one chain while another one is added, changed and removed.
@@ -59,6 +61,9 @@ const campaigns = [
 ]
 
 const chosen = process.argv[2] ?? ''
+const seed = `${Date.now() % 2 ** 31}`
+console.log(`property tests use PROPERTY_SEED=${seed} unless it is set`)
+
 for (const [file = '', ...args] of campaigns) {
   if (![file, ...args].join(' ').includes(chosen)) continue
   console.log(`\n== ${file} ${args.join(' ')}`)
@@ -66,11 +71,13 @@ for (const [file = '', ...args] of campaigns) {
     stdio: 'inherit',
     cwd: join(import.meta.dirname, '..'),
     env: {
+      PROPERTY_SEED: seed,
       FEED_SCRIPTS: '500',
       BRANCH_SCRIPTS: '500',
       RELOAD_REQUESTS: '10000',
       FRONT_RUNS: '20000',
       BAD_REQUESTS: '1200',
+      SECURITY_KILLS: '10',
       ...process.env,
     },
   })

@@ -64,7 +64,7 @@ it('history of an address that was registered late appears beside the live track
   if (!hasTerminal) return
   const command = `exec ${process.execPath} ${main} backfill c --from 3 --data-dir ${dataDir}`
   const child = spawn('script', ['-qfec', command, '/dev/null'], {
-    env: { PATH: process.env.PATH, TERM: 'xterm' },
+    env: { ...process.env, TERM: 'xterm' },
   })
   let screen = ''
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {

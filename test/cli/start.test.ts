@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { copyInitializedDataDir } from '../helpers/initialized-data-dir.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import {
   databasePid,
@@ -160,6 +161,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   slow,
   async (signal) => {
     const dataDir = join(await freshFolder(), 'data')
+    await copyInitializedDataDir(dataDir)
     const npm = spawn('npm', ['start', '--', '--chains', 'none'], {
       cwd: join(import.meta.dirname, '../..'),
       env: {

@@ -4,8 +4,15 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { copyInitializedDataDir } from '../helpers/initialized-data-dir.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { databasePid, freshFolder, main } from './portolan.ts'
+
+const env = {
+  PATH: process.env.PATH,
+  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+  TERM: 'xterm',
+}
 
 // util-linux; the one of macOS takes other arguments.
 const hasTerminal = spawnSync('script', ['--version']).stdout?.toString().includes('util-linux')
@@ -17,7 +24,7 @@ test.skipIf(!hasTerminal)(
     const dataDir = join(await freshFolder(), 'data')
     const command = `exec ${process.execPath} ${main} start --port 0 --chains c --data-dir ${dataDir}`
     const child = spawn('script', ['-qfec', command, '/dev/null'], {
-      env: { PATH: process.env.PATH, TERM: 'xterm' },
+      env,
     })
     let screen = ''
     let secrets: string[] = []
@@ -44,9 +51,10 @@ test.skipIf(!hasTerminal)(
 
 test.skipIf(!hasTerminal)('stops when its terminal is closed', { timeout: 120_000 }, async () => {
   const dataDir = join(await freshFolder(), 'data')
+  await copyInitializedDataDir(dataDir)
   const command = `exec ${process.execPath} ${main} start --port 0 --chains none --data-dir ${dataDir}`
   const child = spawn('script', ['-qfec', command, '/dev/null'], {
-    env: { PATH: process.env.PATH, TERM: 'xterm' },
+    env,
   })
   const file = join(dataDir, 'connection.json')
   await waitFor('the service is ready', () => existsSync(file))

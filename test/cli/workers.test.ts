@@ -212,6 +212,7 @@ describe('a service of several processes', () => {
       while (!isOver) {
         const { status: code } = await rpc('eth_chainId').catch((error) => ({ status: `${error}` }))
         if (code !== 200) failures.push(`${code}`)
+        await delay(5)
       }
     }
     const loads = times(3).map(load)

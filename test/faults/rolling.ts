@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs, promisify } from 'node:util'
 import pg from 'pg'
 import { Pool } from 'undici'
@@ -101,7 +102,7 @@ async function startBalancer(
   return { port, child }
 }
 
-/** Restarts two services behind a load balancer in turn while clients call without a pause. */
+/** Restarts two services behind a load balancer in turn while clients call. */
 export async function runRolling(options: {
   balancer: Balancer
   requests: number
@@ -221,6 +222,8 @@ export async function runRolling(options: {
       } catch (error) {
         failures.push(`${request.path}: ${String(error)}`)
       }
+      // Some hundred requests a second. More take the processor from the service that starts.
+      await delay(25)
     }
   }
   const clients = Array.from({ length: 16 }, (_, number) => client(number))
@@ -236,7 +239,7 @@ export async function runRolling(options: {
       await ended
       services[index] = await start(index, programOf(restart))
       // The load balancer must have seen it before the other one leaves.
-      await new Promise((resolve) => setTimeout(resolve, 2_000))
+      await delay(2_000)
       onRestart(`restart ${restart + 1}: ${count} requests, ${failures.length} failed`)
     }
     await waitFor('requests', () => count >= requests, { timeoutMs: 600_000 })

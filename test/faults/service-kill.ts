@@ -94,8 +94,10 @@ export async function runServiceCampaign(options: {
           () => {
             acknowledged.push(domain)
             newest = Math.max(newest, number)
+            return delay(5)
           },
-          () => delay(5),
+          // While the service starts, which takes longer beside busy clients.
+          () => delay(50),
         )
     }
   }

@@ -71,7 +71,7 @@ export const startWriter = (
       if (child.exitCode !== null || Date.now() > deadline) {
         throw new Error(`the writer never said "${prefix}" but: ${lines.slice(from, from + 5)}`)
       }
-      await delay(2)
+      await delay(10)
     }
   }
   return { child, lines, heard }

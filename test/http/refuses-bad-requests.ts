@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { errors } from '../../src/contract/errors/errors.ts'
 import { type Entry, pathOf } from '../../src/contract/operations/catalogue.ts'
@@ -18,9 +17,13 @@ import {
 } from './bad-requests.ts'
 import { operations } from './sample-requests.ts'
 
-const casesPerOperation = Number(process.env.BAD_REQUESTS ?? 210)
+/** Set by the campaign, which sends more and chooses them by chance. */
+const wanted = process.env.BAD_REQUESTS
+const casesPerOperation = Number(wanted ?? 100)
+/** A body that no operation can read is sent to one operation in so many. */
+const bodyShare = wanted === undefined ? 3 : 1
 
-/** Sends at least 200 bad requests to every operation of some services. */
+/** Sends at least 100 bad requests to every operation of some services. */
 export const describeBadRequests = async (tags: readonly Service[]): Promise<void> => {
   const unlimited = {
     per_second_limit: -1,
@@ -33,7 +36,7 @@ export const describeBadRequests = async (tags: readonly Service[]): Promise<voi
     chains: createScriptedChains(),
   })
   const { admin } = await service.createTenant()
-  const seed = fc.readConfigureGlobal()?.seed ?? Date.now()
+  const seed = wanted === undefined ? 19 : Date.now()
   const mine = operations.filter(([, entry]) => tags.includes(entry.service))
 
   const send = (entry: Entry, { body, headers }: Case): Promise<Answer> => {
@@ -55,15 +58,16 @@ export const describeBadRequests = async (tags: readonly Service[]): Promise<voi
         timeout: 60_000 + casesPerOperation * 100,
       },
       async (_, entry) => {
+        const index = mine.findIndex(([, one]) => one === entry)
         const fixed = [
-          ...wrongBodies(entry),
+          ...wrongBodies(entry).filter((_, at) => (at + index) % bodyShare === 0),
           ...unknownFields(entry),
           ...repeatedFields(entry),
           ...wrongFields(entry),
         ]
-        const random = randomRequests(entry, Math.max(40, casesPerOperation - fixed.length), seed)
+        const random = randomRequests(entry, Math.max(20, casesPerOperation - fixed.length), seed)
         const cases = [...fixed, ...random]
-        expect(cases.length).toBeGreaterThanOrEqual(200)
+        expect(cases.length).toBeGreaterThanOrEqual(100)
         const check = createCheck(entry)
         const answers = await Promise.all(cases.map((one) => send(entry, one)))
         const faults = cases.flatMap((one, at) =>

@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { expect, it, onTestFinished } from 'vitest'
 import { createClient, verifyWebhook } from '../../client/src/index.ts'
@@ -102,6 +103,8 @@ it('the master key is rotated in two running processes while webhooks are signed
     for (let turn = 0; isRunning; turn++) {
       await call(turn).catch((error: unknown) => failures.push(error))
       rounds++
+      // Without a pause, commands and services take longer to start.
+      await delay(50)
     }
   })()
   const until = async (more: number) => {
