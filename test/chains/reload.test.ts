@@ -12,7 +12,7 @@ import { startReceiver } from '../webhooks/receiver.ts'
 // added, gets another node and is removed, nor that a configuration with an error is loaded.
 
 /** The campaign sets 10000. */
-const requests = Number(process.env.RELOAD_REQUESTS ?? 2_000)
+const requests = Number(process.env.RELOAD_REQUESTS ?? 500)
 
 const [alpha, beta] = await Promise.all([
   startAnvil({ chainId: 7001 }),
