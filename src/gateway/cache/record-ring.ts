@@ -55,7 +55,8 @@ const unitsOfRecord = ({ key, hash, text }: KeptRecord): number =>
  * Makes a ring of at most that many bytes. In the heap, keys and texts would be copied and marked by the
  * collections: that took a fifth of the time of a gateway that keeps what passes through, and its longest
  * pauses. A key finds its record through a table of sets of eight, so that keys made to fall into one set
- * only push out each other.
+ * only push out each other. Each process has its own: a ring in shared memory needs threads, which cost 7 µs more per
+ * request than processes, where the hits that two caches lose cost 3 µs (docs/decisions/processes.md).
  */
 export function createRecordRing({ maxBytes }: { maxBytes: number }): RecordRing {
   const sets = 2 ** Math.max(0, Math.floor(Math.log2(maxBytes / bytesPerSlot / ways)))
