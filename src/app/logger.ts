@@ -24,7 +24,7 @@ const searchedLevels = 3
 
 /**
  * The same value with its secrets hidden; a copy only where there are some. The option `redact` of pino parses its
- * paths again for every field of a line, which took most of the time of a line.
+ * paths again for every field of a line, and access log lines are written for every operation.
  */
 function redacted(value: unknown, levels: number): unknown {
   if (typeof value !== 'object' || value === null || levels === 0) return value
