@@ -13,6 +13,10 @@ test('migrations can run beside the version before', () => {
   expect(found).toEqual([])
 })
 
+test('migrations are numbered without a gap or a duplicate', () => {
+  expect(files.map(({ name }) => Number(name.slice(0, 4)))).toEqual(files.map((_, at) => at + 1))
+})
+
 const faultsOf = (sql: string) => lintMigration({ name: '0099-x', sql })
 
 test.each([
