@@ -1,3 +1,4 @@
+import type { Family } from '../../chains/chain.ts'
 import { families } from '../../chains/registry.ts'
 import { maxBatchAddresses } from '../../contract/limits.ts'
 import { everyPage } from '../local.ts'
@@ -58,9 +59,9 @@ export async function planWallets(
       owned.add(address)
       wanted.add(address)
     }
-    const had = new Set(before?.addresses)
+    const had = new Map(before?.addresses.map((text) => [sameForm(text, family), text]))
     const added = [...wanted].filter((address) => !had.has(address))
-    const gone = [...had].filter((address) => !wanted.has(address))
+    const gone = [...had].flatMap(([address, text]) => (wanted.has(address) ? [] : [text]))
     const where = { at, organization }
     if (added.length > 0)
       planned.steps.push({
@@ -106,6 +107,13 @@ export async function planWallets(
   }
   // Removals first: an address may move from one wallet to another.
   return { ...planned, steps: [...removals, ...planned.steps] }
+}
+
+// The service prints addresses with the prefix of its network (P) or the mark of a test network (T), which the
+// document's side does not know. Both sides are brought to one form.
+const sameForm = (text: string, family: Family): string => {
+  const parsed = family.parseAddress(text)
+  return parsed.ok ? family.formatAddress(parsed.bytes) : text
 }
 
 function creationOf({ name, confirmation }: WalletPart, ref: Ref, here: ChainHere): Step {

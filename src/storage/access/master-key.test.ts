@@ -29,7 +29,7 @@ test('several keys are on separate lines, the sealing key first', async () => {
   const keys = [randomBytes(32), randomBytes(32)]
   const value = keys.map((key) => key.toString('hex')).join('\n\n')
   expect(await loadMasterKeys({ value: `${value}\r\n` })).toEqual(keys)
-  await expect(loadMasterKeys({ value: `${value}\nzz` })).rejects.toThrow(/no master key/)
+  await expect(loadMasterKeys({ value: `${value}\nzz` })).rejects.toThrow(/not a master key/)
   const nine = Array.from({ length: 9 }, () => randomBytes(32).toString('hex')).join('\n')
   await expect(loadMasterKeys({ value: nine })).rejects.toThrow('more than 8')
 })
@@ -56,7 +56,7 @@ test('a missing file is an error, or is made once and for its owner only', async
 test('a file with something else in it is left alone', async () => {
   const file = join(directory, 'empty.key')
   await writeFile(file, '')
-  await expect(loadMasterKey({ file, create: true })).rejects.toThrow(/no master key/)
+  await expect(loadMasterKey({ file, create: true })).rejects.toThrow(/not a master key/)
 })
 
 test('a path that cannot be read says why', async () => {

@@ -181,7 +181,7 @@ export const ton = Type.Object(
           example: [{ url: 'http://127.0.0.1:8081/api/v2' }],
         },
         {
-          pattern: '[^\\s/]+:[0-9]{1,5}:[A-Za-z0-9+/]{43}=$',
+          pattern: '^(?:\\[[0-9a-fA-F:.]+\\]|[^\\s/:@]+):[0-9]{1,5}:[A-Za-z0-9+/]{43}=$',
           expects: 'or is `host:port:key` of a lite server',
           matches: isLiteServer,
         },
