@@ -263,7 +263,8 @@ test.each([
   }
 })
 
-test.each(['quick-start.md', 'production.md', 'query.md'])(
+// The commands of production.md run in `test/deploy/production.long.test.ts`, on servers of their own.
+test.each(['quick-start.md', 'query.md'])(
   'the commands in docs/%s work',
   { timeout: 180_000 },
   async (name) => {
