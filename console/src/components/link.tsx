@@ -7,6 +7,8 @@ export function Link(props: {
   to: string
   class?: string
   title?: string
+  /** The name for screen readers, where the text has breaks in it. */
+  label?: string
   isCurrent?: boolean
   onClick?: () => void
   children?: ComponentChildren
@@ -18,6 +20,7 @@ export function Link(props: {
       href={router.href(props.to)}
       class={props.class}
       title={props.title}
+      aria-label={props.label}
       aria-current={props.isCurrent ? 'page' : undefined}
       onClick={props.onClick}
     >

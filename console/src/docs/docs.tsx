@@ -75,6 +75,7 @@ function Contents(props: {
               <Link
                 key={key}
                 to={pathTo('docs', 'api', chain, name)}
+                label={name}
                 isCurrent={key === props.current}
               >
                 <BrokenName name={name} />

@@ -75,6 +75,7 @@ function Operations(props: { reference: Reference; current: string | undefined }
                 <Link
                   key={key}
                   to={pathTo('playground', chain, name)}
+                  label={name}
                   isCurrent={key === props.current}
                 >
                   <BrokenName name={name} />
