@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import manifest from '../../../package.json' with { type: 'json' }
 import type { AppOptions, Service } from '../../app/app.ts'
@@ -71,6 +72,8 @@ export async function runStart(shell: Shell, options: StartOptions): Promise<voi
     offHangUp()
   }
 }
+
+const serverHeadStartMs = 200
 
 type Started = { app: Service; log: Log; announce(): Promise<void> }
 
@@ -177,6 +180,9 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
 async function startAlone(options: AppOptions, signal: AbortSignal): Promise<Service> {
   const { beginServer } = await import('../../app/data-directory.ts')
   const server = beginServer(options.config, { ...options, signal })
+  // Loading the modules keeps this thread busy for 600 ms. A server with data is up within 120 ms; creating a new one
+  // takes longer, in processes of its own. An error is reported by the start of the service.
+  await Promise.race([server?.catch(() => {}), delay(serverHeadStartMs)])
   const { startApp } = await import('../../app/app.ts')
   return await startApp({ ...options, server })
 }
