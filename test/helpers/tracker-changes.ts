@@ -3,6 +3,7 @@ import type { AssetKey } from '../../src/contract/records/assets.ts'
 import type { WalletService } from '../../src/contract/variant.ts'
 import type { Db } from '../../src/storage/pg/database.ts'
 import { findCursor } from '../../src/storage/tracking/blocks.ts'
+import { findTurn } from '../../src/storage/webhooks/notification-events.ts'
 import { accounts, type Dice } from './tracker-growth.ts'
 import { own, type ReferenceWebhook, ruleOf } from './tracker-reference.ts'
 import type { Caller, WalletBench } from './wallets.ts'
@@ -176,11 +177,14 @@ export const createChanges = (
             isSilent: false,
           }
           const { isSilent: _, ...row } = webhook
+          // As RegisterWebhook does: events of earlier blocks may not be expanded yet.
+          const { next_event } = await findTurn(db, { organization_id, network_id })
           await db
             .insertInto('webhook')
             .values({
               ...row,
               network_id,
+              first_event: next_event,
               webhook_endpoint: 'https://example.org',
               webhook_state: 'WEBHOOK_STATE_ENABLED',
               secret_sealed: randomBytes(4),
