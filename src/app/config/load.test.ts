@@ -2,16 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { loadConfig } from './load.ts'
-import { loadText, sentencesOf, temporaryFolder } from './testing/fixture.ts'
-
-const oneChain = `
-chains:
-  c:
-    networks:
-      mainnet:
-        upstreams:
-          - url: https://node.example.org/v3/abc
-`
+import { loadText, oneChain, sentencesOf, temporaryFolder } from './testing/fixture.ts'
 
 describe('defaults', () => {
   it('are all there without a file', () => {

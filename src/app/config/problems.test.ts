@@ -1,15 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ConfigError } from './problem.ts'
-import { loadText, sentencesOf } from './testing/fixture.ts'
-
-const oneChain = `
-chains:
-  c:
-    networks:
-      mainnet:
-        upstreams:
-          - url: https://node.example.org/v3/abc
-`
+import { loadText, oneChain, sentencesOf } from './testing/fixture.ts'
 
 describe('problems', () => {
   it('come all at once, each with its place and the key that was meant', () => {

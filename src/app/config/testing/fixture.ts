@@ -13,6 +13,16 @@ export const temporaryFolder = (): { path: string } & Disposable => {
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) }
 }
 
+/** A file with one chain of one node. */
+export const oneChain = `
+chains:
+  c:
+    networks:
+      mainnet:
+        upstreams:
+          - url: https://node.example.org/v3/abc
+`
+
 /** Loads a configuration whose file is this text. */
 export const loadText = (text: string, options: Partial<LoadOptions> = {}): Config => {
   using folder = temporaryFolder()
