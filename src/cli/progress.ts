@@ -19,7 +19,8 @@ export function createProgressLine(
 ): ProgressLine {
   const watched = isWatched(stderr, env)
   let begun: number | undefined
-  let last = now()
+  // On a terminal the first text appears at once; a log gets none of a short command.
+  let last = watched ? Number.NEGATIVE_INFINITY : now()
   let shown = false
   return {
     show: (describe) => {

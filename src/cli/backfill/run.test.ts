@@ -31,6 +31,7 @@ test('moves one line with a bar and the time that is left on a terminal', () => 
   reportAt(10_000, 6_000)
   done()
   expect(written).toEqual([
+    '\r\u001b[2K[#...........] 10 %, block 2,000 of 11,000, 1,234 transfers, 0 blocks/s, unknown left',
     '\r\u001b[2K[######......] 50 %, block 6,000 of 11,000, 1,234 transfers, 400 blocks/s, 13 s left',
     '\r\u001b[2K',
   ])

@@ -27,12 +27,14 @@ const progressOn = (isTTY: boolean, env = {}) => {
 
 const text = '1/9 tables, 12,345 rows, 2.0 MiB, now wallet'
 
-test('moves one line on a terminal', () => {
+test('moves one line on a terminal, at once and then every 100 ms', () => {
   const { written, reportAt, done } = progressOn(true)
   reportAt(50)
+  reportAt(149)
   reportAt(150)
   done()
-  expect(written).toEqual([`\r\u001b[2K${text}`, '\r\u001b[2K'])
+  const line = `\r\u001b[2K${text}`
+  expect(written).toEqual([line, line, '\r\u001b[2K'])
 })
 
 test.each([

@@ -87,17 +87,15 @@ describe.each<Engine>(['embedded', 'system'])('the lock of the cursor on %s', (e
 
     it('gives the cursor that the writer before it has stored', async () => {
       await move(db, 10)
+      const moved = Promise.withResolvers<void>()
       const stored = Promise.withResolvers<void>()
       const writer = db.transaction().execute(async (trx) => {
         await lockCursor(trx, network_id)
         await move(trx, 11)
+        moved.resolve()
         await stored.promise
       })
-      await waitFor('the writer has it', async () => {
-        const { rows } = await sql`
-          select from pg_locks where locktype = 'advisory' and granted`.execute(db)
-        return rows.length > 0
-      })
+      await moved.promise
       const readers = [awaitCursor(db, network_id), lockCursor(db, network_id)]
       await waiting(2)
       expect((await findCursor(db, network_id))?.block_number).toBe(10)
