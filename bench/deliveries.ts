@@ -57,7 +57,7 @@ const sendBare = async (receiver: BenchReceiver, count: number): Promise<number>
   const secret = randomBytes(32)
   const begun = ownCpu()
   let next = 0
-  const lane = async () => {
+  const loop = async () => {
     while (next++ < count) {
       const id = `${next}`
       const timestamp = Math.floor(Date.now() / 1000)
@@ -76,7 +76,7 @@ const sendBare = async (receiver: BenchReceiver, count: number): Promise<number>
       await answer.dump()
     }
   }
-  await Promise.all(Array.from({ length: 32 }, lane))
+  await Promise.all(Array.from({ length: 32 }, loop))
   await pool.close()
   return ownCpu() - begun
 }

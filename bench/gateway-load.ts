@@ -15,11 +15,11 @@ type Load = {
   same: boolean
   start: number
 }
-type Lane = { socket: Socket; begun: number; left: number; head: string; isFree: boolean }
+type Connection = { socket: Socket; begun: number; left: number; head: string; isFree: boolean }
 
 const load: Load = JSON.parse(process.argv[2] ?? '{}')
 const { hostname, port, pathname } = new URL(load.url)
-const lanes: Lane[] = []
+const connections: Connection[] = []
 const milliseconds: number[] = []
 const until = performance.now() + load.seconds * 1000
 let number = load.start
@@ -30,7 +30,7 @@ const finished = Promise.withResolvers<void>()
 
 const isOver = () => performance.now() >= until
 
-function send(lane: Lane): void {
+function send(connection: Connection): void {
   if (!load.same) number++
   const hex = number.toString(16)
   const question =
@@ -39,58 +39,58 @@ function send(lane: Lane): void {
       : `"eth_getBlockByNumber","params":["0x${hex}",false]`
   const body = `{"jsonrpc":"2.0","id":${number},"method":${question}}`
   sent++
-  lane.isFree = false
-  lane.begun = performance.now()
-  lane.socket.write(
+  connection.isFree = false
+  connection.begun = performance.now()
+  connection.socket.write(
     `POST ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
   )
 }
 
-function receive(lane: Lane, chunk: Buffer): void {
-  if (lane.left > 0) lane.left -= chunk.length
+function receive(connection: Connection, chunk: Buffer): void {
+  if (connection.left > 0) connection.left -= chunk.length
   else {
-    const text = lane.head + chunk.toString('latin1')
+    const text = connection.head + chunk.toString('latin1')
     const end = text.indexOf('\r\n\r\n')
     if (end < 0) {
-      lane.head = text
+      connection.head = text
       return
     }
-    lane.head = ''
+    connection.head = ''
     const length = Number(/\r\ncontent-length: (\d+)/i.exec(text)?.[1])
     if (
       !text.startsWith('HTTP/1.1 200') ||
       !text.includes(load.kind === 'call' ? '"result":"0x' : '"result":{"number"')
     )
       failed++
-    lane.left = length - (text.length - end - 4)
+    connection.left = length - (text.length - end - 4)
   }
-  if (lane.left > 0) return
+  if (connection.left > 0) return
   done++
-  milliseconds.push(performance.now() - lane.begun)
-  lane.isFree = true
+  milliseconds.push(performance.now() - connection.begun)
+  connection.isFree = true
   if (isOver()) {
     if (done === sent) finished.resolve()
-  } else if (load.rate === 0) send(lane)
+  } else if (load.rate === 0) send(connection)
 }
 
 for (let index = 0; index < load.connections; index++) {
   const socket = connect(Number(port), hostname)
   await once(socket, 'connect')
   socket.setNoDelay()
-  const lane: Lane = { socket, begun: 0, left: 0, head: '', isFree: true }
-  socket.on('data', (chunk: Buffer) => receive(lane, chunk))
-  lanes.push(lane)
+  const connection: Connection = { socket, begun: 0, left: 0, head: '', isFree: true }
+  socket.on('data', (chunk: Buffer) => receive(connection, chunk))
+  connections.push(connection)
 }
-if (load.rate === 0) for (const lane of lanes) send(lane)
+if (load.rate === 0) for (const connection of connections) send(connection)
 else {
   const begun = performance.now()
   for (;;) {
     const now = performance.now()
     const due = ((now - begun) / 1000) * load.rate
-    for (const lane of lanes) {
+    for (const connection of connections) {
       if (sent >= due || isOver()) break
-      if (!lane.isFree) continue
-      send(lane)
+      if (!connection.isFree) continue
+      send(connection)
     }
     if (isOver()) break
     await delay(1)
@@ -98,7 +98,7 @@ else {
   if (done === sent) finished.resolve()
 }
 await finished.promise
-for (const { socket } of lanes) socket.destroy()
+for (const { socket } of connections) socket.destroy()
 const percentile = (values: number[], part: number) =>
   values.sort((a, b) => a - b)[Math.floor(values.length * part)] ?? 0
 console.log(

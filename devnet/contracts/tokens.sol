@@ -140,7 +140,7 @@ contract Multi {
     }
 }
 
-/// Passes native coin on, in ways that a tracer must tell apart.
+/// Passes native coin on, in ways that a tracer must distinguish.
 contract Relay {
     constructor() payable {}
 
@@ -172,7 +172,7 @@ contract Relay {
         revert("on purpose");
     }
 
-    /// Makes a contract with an endowment, which goes on to somebody by its end.
+    /// Makes a contract with an endowment, which another account receives when it ends.
     function makeAndEnd(address payable to) external payable {
         Ending made = new Ending{value: msg.value}();
         made.end(to);

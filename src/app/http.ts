@@ -14,7 +14,7 @@ import {
 import type { Exchange, Finished } from '../http/exchange.ts'
 import { createGatewayFront, type GatewayFront } from '../http/fast-path/gateway-front.ts'
 import { createOperationsFront } from '../http/fast-path/operations-front.ts'
-import { createGatewayLane } from '../http/gateway.ts'
+import { createGatewayHandler } from '../http/gateway.ts'
 import type { Routes } from '../http/routes.ts'
 import { type HttpServer, startServer } from '../http/server.ts'
 import { createSockets, type Sockets } from '../http/websocket/websocket.ts'
@@ -183,7 +183,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
       ...(served.reusePort && { reusePort: true }),
       basePath: server.base_path,
       ...{ log, ids, cors, database },
-      lane: createGatewayLane(front, clientOf, bodies),
+      direct: createGatewayHandler(front, clientOf, bodies),
       gateway: front,
       ...(roles.has('api') && {
         operations: createOperationsFront({

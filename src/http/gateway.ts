@@ -62,7 +62,7 @@ const headersIn = (lines: string): string[] =>
  * Serves the gateway's addresses beside the general path of the server: what that does for every
  * exchange would cost more than the calls themselves.
  */
-export function createGatewayLane(
+export function createGatewayHandler(
   front: GatewayFront,
   clientOf: ClientAddress,
   bodies?: Shares,

@@ -61,7 +61,7 @@ export type ServerOptions = {
   /** Asked first of all. */
   cors?: Cors
   /** Asked before the routes. */
-  lane?: DirectHandler
+  direct?: DirectHandler
   /** Answers plain requests of the gateway on the bare socket. */
   gateway?: GatewayFront
   /** And plain requests for operations. */
@@ -139,7 +139,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     const target = enter(request)
     if (target === undefined) return void serve(request, response, { fault, target })
     if (!fault && options.cors?.(request, response)) return
-    if (!options.lane?.(request, response, isStopping, fault))
+    if (!options.direct?.(request, response, isStopping, fault))
       void serve(request, response, { fault, target })
   }
 

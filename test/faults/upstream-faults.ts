@@ -166,7 +166,7 @@ function askAll(
       else if (times.length === outcome.requests) resolve(times)
     })
   }
-  for (let lane = 0; lane < inFlight; lane++) next()
+  for (let started = 0; started < inFlight; started++) next()
   return promise
 }
 

@@ -18,6 +18,18 @@ export const secretText = (notes: {
     ...notes,
   })
 
+/** Headers that are sent with requests to a server of others. Names and values as RFC 9110 allows them: no line breaks. */
+export const headerRecord = (notes: { description: string; example: Record<string, string> }) =>
+  Type.Record(
+    Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),
+    secretText({
+      description: 'Value of that header.',
+      pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$',
+      expects: 'a header value, or a `file:` or `env:` reference',
+    }),
+    { default: {}, entry: 'header', ...notes },
+  )
+
 /** An address that may hold a password or a key, or a reference to one. */
 export const secretUrl = (
   schemes: readonly string[],

@@ -12,7 +12,7 @@ import { systemClock } from '../../lib/clock.ts'
 import { systemIds } from '../../lib/ids.ts'
 import { silentLog } from '../../lib/log.ts'
 import { createClientAddress } from '../clients/client-address.ts'
-import { createGatewayLane } from '../gateway.ts'
+import { createGatewayHandler } from '../gateway.ts'
 import { createOperations } from '../operations.ts'
 import { createRoutes } from '../routes.ts'
 import { startServer } from '../server.ts'
@@ -101,7 +101,7 @@ const start = async (isFront: boolean) => {
     host: '127.0.0.1',
     port: 0,
     routes: [{ path: '/v1/*', name: 'operations', handle: operations.handle }],
-    lane: createGatewayLane(front, clientOf),
+    direct: createGatewayHandler(front, clientOf),
     ...(isFront && {
       gateway: front,
       operations: {

@@ -7,11 +7,11 @@ import {
   finishBackfill,
   setBackfill,
 } from '../../storage/tracking/blocks.ts'
-import { findTraced, pinIdentity } from '../../storage/tracking/networks.ts'
+import { findTraced } from '../../storage/tracking/networks.ts'
 import { createMonths } from '../janitor/months.ts'
+import { requireIdentity } from './beginning.ts'
 import { HistoryMovedError, linkWindow, storeHistory } from './history.ts'
 import { reorganizationWindow } from './reorg.ts'
-import { ForeignChainError } from './tracker.ts'
 
 /** What is to be indexed. */
 export type BackfillOptions = {
@@ -128,15 +128,11 @@ function noteLack(missing: BackfillOutcome['missing'], { number, lacks }: ChainB
 }
 
 async function chooseRange(options: BackfillOptions): Promise<{ from: number; to: number }> {
-  const { db, network_id, chain, signal } = options
+  const { db, network_id, signal } = options
   const cursor = await findCursor(db, network_id)
   if (!cursor)
     throw new BackfillError('The chain was never tracked yet. Start the service with it first.')
-  const identity = await chain.identity(signal)
-  // Nodes of another chain would store foreign transfers. The tracker has the same check.
-  const pinned = await pinIdentity(db, network_id, identity)
-  if ('identity' in pinned && pinned.identity !== identity)
-    throw new ForeignChainError(`the nodes are of ${identity}, the rows of ${pinned.identity}`)
+  await requireIdentity(options, signal)
   // The first block of all has no transactions, and nothing before it to begin at.
   const from = Math.max(options.from, 1)
   const to = Math.min(options.to ?? cursor.block_number, cursor.block_number)

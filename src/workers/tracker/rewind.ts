@@ -3,9 +3,8 @@ import type { BlockHeader, Chain } from '../../chains/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { findBlocks, findCursor, lockCursor } from '../../storage/tracking/blocks.ts'
-import { pinIdentity } from '../../storage/tracking/networks.ts'
+import { requireIdentity } from './beginning.ts'
 import { takeBack } from './reorg.ts'
-import { ForeignChainError } from './tracker.ts'
 
 /** What is to be taken back: everything above a block. */
 export type RewindOptions = {
@@ -42,11 +41,7 @@ export async function planRewind(options: RewindOptions): Promise<RewindPlan> {
   const cursor = await findCursor(db, network_id)
   if (!cursor)
     throw new RewindError('The chain was never tracked yet: there is nothing to take back.')
-  const identity = await chain.identity(signal)
-  // Nodes of another chain would name a block that has nothing to do with the stored ones.
-  const pinned = await pinIdentity(db, network_id, identity)
-  if ('identity' in pinned && pinned.identity !== identity)
-    throw new ForeignChainError(`the nodes are of ${identity}, the rows of ${pinned.identity}`)
+  await requireIdentity(options, signal)
   if (options.to >= cursor.block_number)
     throw new RewindError(
       `Block ${options.to} is not before the last block that is stored, ${cursor.block_number}.`,

@@ -4,38 +4,31 @@
 
 import {
   BlockForgedError,
-  type BlockHeader,
-  BlockMissingError,
   type BlockRef,
   type Chain,
   type ChainEvent,
   type Position,
-  UnreadableError,
 } from '../../chains/chain.ts'
-import { findGapEnd } from '../../chains/follow/linked.ts'
 import { type Clock, toTimestamp } from '../../lib/clock.ts'
 import { createHistogram, type HistogramCounts, waitBounds } from '../../lib/histogram.ts'
 import type { Log } from '../../lib/log.ts'
 import { inSpan, type Tracing } from '../../lib/tracing.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { findCursor } from '../../storage/tracking/blocks.ts'
-import { findGapAt, listOpenGaps } from '../../storage/tracking/gaps.ts'
-import {
-  findTraced,
-  type NetworkName,
-  pinIdentity,
-  setTraced,
-} from '../../storage/tracking/networks.ts'
+import { listOpenGaps } from '../../storage/tracking/gaps.ts'
+import { type NetworkName, setTraced } from '../../storage/tracking/networks.ts'
 import { startComparing } from '../balances/comparing.ts'
 import { type ReconcileTimes, startReconciling } from '../balances/reconciling.ts'
 import { startSettling } from '../balances/settling.ts'
 import { createMonths } from '../janitor/months.ts'
 import { type HeldLease, type LeasedState, startLeased } from '../lease.ts'
 import { createAddressRulesStore } from './address-rules.ts'
+import { findBeginning } from './beginning.ts'
+import { findReadable } from './find-readable.ts'
 import { type RefillTimes, startRefilling } from './refill.ts'
 import { startReleasing } from './releasing.ts'
 import { DivergedError, findAncestor, reorganizationWindow, rollBack } from './reorg.ts'
-import { storeBeginning, storeBlocks, storeGap } from './store.ts'
+import { storeBlocks, storeGap } from './store.ts'
 import type { TrackerTools } from './tools.ts'
 import { createTroubles, type TroublePatience } from './trouble.ts'
 
@@ -102,11 +95,6 @@ export type Tracker = {
 // A node that lags cannot name the new branch yet. One second is about a block of a fast chain.
 const waitForBranchMs = 1_000
 
-/** The chain's nodes are not those that the rows came from. */
-export class ForeignChainError extends Error {
-  override name = 'ForeignChainError'
-}
-
 /** Follows a chain and stores what concerns the tracked addresses, in one process at a time. */
 export function startTracker(options: TrackerOptions): Tracker {
   const {
@@ -142,26 +130,10 @@ export function startTracker(options: TrackerOptions): Tracker {
   let isTraced = false
 
   const begin = async (tools: TrackerTools, signal: AbortSignal): Promise<Position> => {
-    const identity = await chain.identity(signal)
-    const pinned = await pinIdentity(db, network_id, identity, options.others?.())
-    if ('other' in pinned)
-      throw new ForeignChainError(
-        `the nodes are those of ${pinned.other.chain}/${pinned.other.network} (${identity}), so its transfers would be tracked twice: name other nodes, or set \`shared: true\` on the chain`,
-      )
-    if (pinned.identity !== identity)
-      throw new ForeignChainError(
-        `the nodes are of another chain (${identity}) than the stored blocks (${pinned.identity}): name nodes of that chain, or another network; of local chains, start with --reset`,
-      )
-    const cursor = await findCursor(db, network_id)
-    if (cursor) {
-      const { block_number: number, block_hash: hash, detail } = cursor
-      const lacks = await findGapAt(db, network_id, number)
-      isTraced = await findTraced(db, network_id)
-      return { number, hash, detail, isTraced, ...(lacks !== undefined && { lacks }) }
-    }
-    const head = await chain.head(signal)
-    await storeBeginning(tools, head)
-    return head
+    const position = await findBeginning(tools, options.others?.(), signal)
+    // Absent at the first start, when nothing is known of it.
+    isTraced = position.isTraced ?? isTraced
+    return position
   }
 
   /** The trace of the last of these blocks, where that is traced. Deliveries continue it. */
@@ -371,30 +343,3 @@ const timeOf = (error: { time: number } | undefined): string | null =>
 
 const highest = (one: number | null, other: number | undefined): number | null =>
   one === null ? (other ?? null) : Math.max(one, other ?? one)
-
-/**
- * The last of the blocks from the next one on that cannot be named: the next one, where its header can
- * be read or that of its child, else all up to the first one whose header can.
- */
-async function findReadable(
-  chain: Chain,
-  position: Position,
-  signal: AbortSignal,
-): Promise<BlockRef | undefined> {
-  const find = async (number: number): Promise<BlockHeader | undefined> =>
-    await chain.header(number, signal).catch((error: unknown) => {
-      signal.throwIfAborted()
-      if (error instanceof BlockMissingError || error instanceof UnreadableError) return undefined
-      throw error
-    })
-  const head = (await chain.head(signal)).number
-  const next = position.number + 1
-  if (head < next) return undefined
-  const own = await find(next)
-  if (own) {
-    const { number, hash, parent_hash } = own
-    // Another branch is not an unreadable block: following finds that out.
-    return parent_hash.equals(position.hash) ? { number, hash } : undefined
-  }
-  return await findGapEnd(find, { from: next, head })
-}

@@ -1,7 +1,7 @@
 // What operators see of the service: log, traces and the audit log.
 
 import Type from 'typebox'
-import { secretText, secretUrl } from '../keys.ts'
+import { headerRecord, secretUrl } from '../keys.ts'
 
 /** The audit log. */
 export const auditSection = Type.Object(
@@ -60,20 +60,10 @@ export const telemetrySection = Type.Object(
         mask: 'password',
       }),
     ),
-    headers: Type.Record(
-      Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),
-      secretText({
-        description: 'Value of that header.',
-        pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$',
-        expects: 'a header value, or a `file:` or `env:` reference',
-      }),
-      {
-        description: 'Headers of every request to the collector, such as its access token.',
-        default: {},
-        example: { authorization: 'env:OTLP_AUTHORIZATION' },
-        entry: 'header',
-      },
-    ),
+    headers: headerRecord({
+      description: 'Headers of every request to the collector, such as its access token.',
+      example: { authorization: 'env:OTLP_AUTHORIZATION' },
+    }),
     service_name: Type.String({
       description:
         'Name of this installation in traces. Installations that share a collector need different names.',

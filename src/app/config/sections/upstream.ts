@@ -1,5 +1,5 @@
 import Type, { type TProperties } from 'typebox'
-import { type OtherForm, secretText, secretUrl } from '../keys.ts'
+import { headerRecord, type OtherForm, secretUrl } from '../keys.ts'
 
 // Shared by every family, so that the example and the documentation describe them once.
 const commonKeys = {
@@ -12,20 +12,10 @@ const commonKeys = {
       expects: 'letters, digits, `.`, `_` and `-`, at most 63 characters',
     }),
   ),
-  headers: Type.Record(
-    Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),
-    secretText({
-      description: 'Value of that header.',
-      pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$',
-      expects: 'a header value, or a `file:` or `env:` reference',
-    }),
-    {
-      description: 'Headers of every request to the node, such as its access token.',
-      default: {},
-      example: { authorization: 'env:NODE_AUTHORIZATION' },
-      entry: 'header',
-    },
-  ),
+  headers: headerRecord({
+    description: 'Headers of every request to the node, such as its access token.',
+    example: { authorization: 'env:NODE_AUTHORIZATION' },
+  }),
   priority: Type.Integer({
     description: 'Nodes with the lowest number are asked first; the others when those fail.',
     default: 0,

@@ -147,11 +147,11 @@ export function createClaims(block: Block, tools: ClaimTools | undefined): Claim
       for (const account of accounts) decided.set(account, false)
       const limit = AbortSignal.timeout(confirmMs)
       const bounded = AbortSignal.any([signal, limit])
-      const lanes = Array.from({ length: confirmAtOnce }, async () => {
+      const loops = Array.from({ length: confirmAtOnce }, async () => {
         for (let account = accounts.pop(); account !== undefined; account = accounts.pop())
           await confirm(account, bounded)
       })
-      await Promise.all(lanes).catch((error: unknown) => {
+      await Promise.all(loops).catch((error: unknown) => {
         signal.throwIfAborted()
         if (!limit.aborted) throw error
       })

@@ -12,8 +12,9 @@ import type { Head, Pool } from '../pool/pool-types.ts'
 import { chooseHead } from './choose.ts'
 import { createDeepener } from './deepen.ts'
 import { createDisputes } from './disputes.ts'
-import { createLinkFetcher, type Fetched } from './fetch-links.ts'
+import { createLinkFetcher } from './fetch-links.ts'
 import { createFinalized } from './finalized.ts'
+import { createLinking, within } from './linking.ts'
 import { createLinks, type Links, type Path } from './links.ts'
 import { createShownHeads } from './shown-heads.ts'
 
@@ -79,14 +80,8 @@ export type CanonicalOptions = {
 }
 
 const tickMs = 250
-const firstRetryMs = 50
-/** A head is given up when no node had its ancestors for so long, or none answered. */
-const absentMs = 1_000
-const unreachableMs = 5_000
 /** How long `settle` waits for links. */
 const maxLinkMs = 1_000
-
-type Failing = { hash: string; since: number; retryMs: number; isAbsent: boolean }
 
 /** Follows the heads of a pool. */
 export function createCanonical(options: CanonicalOptions): Canonical {
@@ -103,12 +98,10 @@ export function createCanonical(options: CanonicalOptions): Canonical {
   let generation = 0
   let doubt: { hash: string; since: number } | undefined
   let isLinking = false
-  let isRunning = false
   let isTicking = false
   let isCut = false // Whether the window began with a head that could not be linked.
   /** Changes with each reset: work that began before it must not continue. */
   let epoch = 0
-  let news = Promise.withResolvers<void>()
   let linked = Promise.withResolvers<void>()
 
   const shared = {
@@ -245,7 +238,7 @@ export function createCanonical(options: CanonicalOptions): Canonical {
   }
 
   const evaluate = () => {
-    if (stopped.signal.aborted || isRunning) return
+    if (stopped.signal.aborted || linking.isRunning()) return
     if (!links) {
       const [first] = shown.values()
       const head = first?.head ?? pool.head()
@@ -253,69 +246,25 @@ export function createCanonical(options: CanonicalOptions): Canonical {
       restart(head)
     }
     isLinking = advance() !== undefined
-    if (isLinking) void run()
+    if (isLinking) linking.start()
     else disputes.find()
     if (!isTicking && isUnsettled()) void tick()
   }
 
-  /** Fetches links until the chosen head is the tip. */
-  const run = async () => {
-    isRunning = true
-    let failing: Failing | undefined
-    const begun = epoch
-    try {
-      for (;;) {
-        news = Promise.withResolvers<void>()
-        const head = advance()
-        if (!head || stopped.signal.aborted) break
-        const fetched = await fetchFor(links as Links, head)
-        if (epoch !== begun) break
-        if (fetched === 'found') {
-          failing = undefined
-          continue
-        }
-        const isAbsent = fetched === 'absent'
-        if (failing?.hash !== head.hash)
-          failing = { hash: head.hash, since: clock.now(), retryMs: firstRetryMs, isAbsent }
-        else failing.isAbsent &&= isAbsent
-        const limitMs = failing.isAbsent ? absentMs : unreachableMs
-        if (fetched === 'lost' || clock.now() - failing.since >= limitMs) restart(head)
-        // A new head may be the better choice.
-        else await within(failing.retryMs, news.promise)
-        failing.retryMs = Math.min(failing.retryMs * 2, tickMs)
-      }
-    } catch (error) {
-      if (!stopped.signal.aborted) log.error({ err: error }, 'linking of a head failed')
-    } finally {
-      isRunning = false
+  const linking = createLinking({
+    ...shared,
+    log,
+    windowSize,
+    epoch: () => epoch,
+    advance,
+    restart,
+    ended: () => {
       isLinking = false
       wakeSettlers()
-    }
-    disputes.find()
-    if (!isTicking && isUnsettled()) void tick()
-  }
-
-  const within = async (ms: number, promise: Promise<void>) => {
-    const waited = new AbortController()
-    const sleep = clock.sleep(ms, AbortSignal.any([stopped.signal, waited.signal]))
-    await Promise.race([promise, sleep.catch(() => {})])
-    waited.abort()
-  }
-
-  const fetchFor = async (own: Links, head: Head): Promise<Fetched | 'lost'> => {
-    const plan = own.plan(head.hash)
-    if (plan.kind === 'path') return 'found'
-    if (plan.kind === 'missing') {
-      if (plan.child.number - own.tip().number > 2) await fetcher.gap(own, plan.child)
-      const again = own.plan(head.hash)
-      return again.kind === 'missing' ? await fetcher.parent(own, again.child) : 'found'
-    }
-    if (own.lowest().number === 0 || own.tip().number - own.lowest().number >= windowSize - 1)
-      return 'lost'
-    // Nodes that have dropped the old branch do not get it back.
-    const fetched = await fetcher.below(own)
-    return fetched === 'absent' ? 'lost' : fetched
-  }
+      disputes.find()
+      if (!isTicking && isUnsettled()) void tick()
+    },
+  })
 
   const isUnsettled = (): boolean => {
     const tip = links?.tip().hash
@@ -336,7 +285,7 @@ export function createCanonical(options: CanonicalOptions): Canonical {
 
   const unsubscribe = pool.onHead((head, name) => {
     shown.show(name, head)
-    news.resolve()
+    linking.wake()
     evaluate()
   })
   evaluate()
@@ -377,7 +326,7 @@ export function createCanonical(options: CanonicalOptions): Canonical {
     async settle() {
       await pool.look()
       evaluate()
-      if (isLinking || deepener.isRunning()) await within(maxLinkMs, linked.promise)
+      if (isLinking || deepener.isRunning()) await within(shared, maxLinkMs, linked.promise)
     },
     onChange: (listener) => {
       listeners.add(listener)

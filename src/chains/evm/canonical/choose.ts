@@ -28,6 +28,7 @@ export function chooseHead(options: {
   const able = shown.filter(({ isLive }) => isLive)
   const live = able.filter(({ head }) => head.number >= floor)
   const higher = highest(live.filter(({ head }) => head.number > tip.number))
+  // Nodes choose the branch by the rules of their chain; the one that has grown is the one they build on.
   if (higher) return { head: higher.head, isDoubtful: false }
   if (live.some(({ head }) => head.hash === tip.hash)) return undefined
 

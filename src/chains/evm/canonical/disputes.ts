@@ -40,12 +40,14 @@ export function createDisputes(options: {
     for (const { head, time } of options.heads()) {
       if (time < horizon || head.number < own.lowest().number) continue
       if (own.at(head.number)?.hash === head.hash) continue
+      // Beside the chain only: it becomes canonical by a plan, never by being known.
       own.put(head)
       const plan = own.plan(head.hash)
       const fork =
         plan.kind === 'path'
           ? (plan.removed[0]?.number ?? Number.POSITIVE_INFINITY) - 1
-          : Math.min(final(), head.number - 1)
+          : // Until the branch is linked, everything that is not final may differ.
+            Math.min(final(), head.number - 1)
       disputedAbove = Math.min(disputedAbove, fork)
       if (plan.kind === 'lost') deepen()
       if (plan.kind === 'missing' && explored !== head.hash) void explore(own, head)
@@ -54,6 +56,7 @@ export function createDisputes(options: {
 
   /** Links a head beside the chain once, to learn where it left the chain. */
   const explore = async (own: Links, head: Head) => {
+    // Once per head: what no node has now is not asked for at each new head of the others.
     explored = head.hash
     try {
       for (let left = options.windowSize; left > 0 && links() === own && !signal.aborted; left--) {

@@ -23,12 +23,14 @@ export function createLinkFetcher({
       params: `["${at}",false]`,
       idempotent: true,
       timeoutMs,
+      // A node that is behind answers null: another one is asked before that counts.
       isUseless: (reply) => reply.ok && reply.result === 'null',
     })
 
   const parentOf = async ({ number, parent_hash }: Head): Promise<Head | 'absent' | 'failed'> => {
     const outcome = await ask('getBlockByHash', parent_hash)
     if ('failure' in outcome || !outcome.ok) return 'failed'
+    // A node that returns another block under this hash has forged it: the hash is computed from the header.
     const block = readLink(outcome.result, number - 1)
     return block?.hash === parent_hash ? block : 'absent'
   }
@@ -105,6 +107,7 @@ function readLink(result: string, number: number): Head | undefined {
   const { hash, parentHash } = fields
   if (typeof hash !== 'string' || typeof parentHash !== 'string') return undefined
   if (!hashPattern.test(hash) || !hashPattern.test(parentHash)) return undefined
+  // The header must hash to its own hash where the type of header is known, so links cannot be invented.
   if (Number(fields.number) !== number || checkBlock(fields) === 'bad') return undefined
   return { number, hash, parent_hash: parentHash, timestamp: Number(fields.timestamp) || 0 }
 }

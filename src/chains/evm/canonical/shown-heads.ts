@@ -31,6 +31,7 @@ export function createShownHeads(options: {
       const names = shownBy.get(head.hash)
       if (names) names.add(name)
       else shownBy.set(head.hash, new Set([name]))
+      // The oldest entry: a map keeps the order of insertion.
       if (shownBy.size > size) shownBy.delete(shownBy.keys().next().value as string)
     },
     assume: ({ hash }) => {

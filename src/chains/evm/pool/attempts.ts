@@ -31,6 +31,8 @@ export function createAttempts(options: {
       {
         method: request.method,
         params: request.params,
+        // Half of what is left, so that a node that hangs leaves time for another. A transaction has all of it: it is never
+        // sent to a second node while the first may have accepted it.
         timeoutMs: hasOthers && request.idempotent ? left / 2 : left,
         idempotent: request.idempotent,
         isWhole: request.isWhole,
@@ -41,7 +43,9 @@ export function createAttempts(options: {
       now,
     )
     job.inFlight++
+    // The patience of a call counts from the last moment at which it had a node.
     job.strandedAt = undefined
+    // One hedge per call: two slow nodes are a slow chain, and a third request would only add to its load.
     if (job.hedge || !hasOthers || !request.idempotent) return
     const afterMs = hedging.begin(request.method)
     if (afterMs < left) job.hedge = timers.after(afterMs, () => hedge(job))
@@ -56,6 +60,7 @@ export function createAttempts(options: {
 
   const settle = (job: Job, upstream: Upstream, outcome: TransportOutcome, ms: number): void => {
     job.inFlight--
+    // Failures are often fast, and would make ordinary answers look slow.
     if (!('failed' in outcome)) hedging.add(job.request.method, ms)
     settled(job, upstream, outcome)
   }

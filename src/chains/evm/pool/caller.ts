@@ -1,3 +1,8 @@
+// The life of a call: choose a node, attempt, judge the outcome, and then finish, try the next node, wait for a free
+// slot, or pause. `select.ts` chooses, `attempts.ts` sends and hedges, `judge.ts` decides what an outcome means, and
+// `patience.ts` how long a call waits while there is no node. Steps are callbacks, not promises: every call of the
+// gateway passes here.
+
 import type { Clock } from '../../../lib/clock.ts'
 import type { Timers } from '../transport/timers.ts'
 import type { TransportOutcome } from '../transport/transport.ts'
@@ -45,6 +50,7 @@ export function createCaller(options: CallerOptions): Caller {
   const { upstreams, clock, timers } = options
   const patience = createPatience(options)
   const waiting = new Set<Job>()
+  // One object for all choices: it is read within `select` only, so none has to be made for each call.
   const context = { now: 0, bestHead: 0, maxLag: options.maxLag(), random: options.random }
   let inFlight = 0
   let isStopped = false
@@ -64,6 +70,7 @@ export function createCaller(options: CallerOptions): Caller {
     rest(job)
     if (job.hedge) timers.cancel(job.hedge)
     if (job.onAbort) job.request.signal?.removeEventListener('abort', job.onAbort)
+    // A caller never gets its outcome before `call` has returned.
     if (job.isNew) setImmediate(job.done, outcome)
     else guard(() => job.done(outcome))
   }
@@ -82,6 +89,9 @@ export function createCaller(options: CallerOptions): Caller {
       finish(job, job.useless ?? { failure: job.round > 0 ? job.failure : 'TIMEOUT' })
       return
     }
+    // The order matters. A free node is used at once. While an attempt is under way, its outcome decides. Busy nodes get
+    // the call as soon as they have a free slot. An answer without use, such as null for a block that a node may lack, is
+    // better than a failure once every node was asked.
     const { chosen, hasOthers, waitMs, isBusy } = choose(job, now)
     if (chosen) attempt(job, chosen, hasOthers, now)
     else if (job.inFlight > 0) return
@@ -90,11 +100,16 @@ export function createCaller(options: CallerOptions): Caller {
     else pause(job, patience.pauseBefore(job, now, waitMs))
   }
 
+  /** Waits for a free slot of a node, up to the deadline of the call. */
   const queue = (job: Job, now: number): void => {
     job.wait = timers.after(job.deadline - now, () => advance(job))
     jobs.push(job)
   }
 
+  /**
+   * The queue offers its first job. `refused` means that other jobs may have a place where this one has none: a node with
+   * a free slot may lack what this call needs. `no room` ends the round.
+   */
   const offer = (job: Job, now: number): OfferOutcome => {
     if (job.isOver) return 'taken'
     const { chosen, hasOthers, isBusy } = choose(job, now)
@@ -106,6 +121,7 @@ export function createCaller(options: CallerOptions): Caller {
   }
   const jobs = createJobQueue({ clock, offer })
 
+  /** All nodes were tried. After the pause each of them may be tried again; without one the call has failed. */
   const pause = (job: Job, pauseMs: number | undefined): void => {
     if (pauseMs === undefined) {
       finish(job, { failure: job.failure })
@@ -135,6 +151,7 @@ export function createCaller(options: CallerOptions): Caller {
     call: (request, done) => {
       const { signal } = request
       const refusal = signal?.aborted ? 'ABORTED' : 'NO_UPSTREAM'
+      // The bound protects memory: with every node unresponsive each call lives for its whole time limit.
       if (isStopped || signal?.aborted || inFlight >= options.maxInFlight) {
         setImmediate(done, { failure: refusal })
         return
@@ -146,6 +163,7 @@ export function createCaller(options: CallerOptions): Caller {
         job.onAbort = () => finish(job, { failure: 'ABORTED' })
         signal.addEventListener('abort', job.onAbort, { once: true })
       }
+      // A new call does not overtake those that wait.
       if (jobs.isEmpty()) advance(job, now)
       else {
         queue(job, now)
@@ -161,6 +179,7 @@ export function createCaller(options: CallerOptions): Caller {
       setImmediate(() => {
         isWaking = false
         for (const job of [...waiting]) {
+          // Those that no node has failed in this round. The others pause because of failures, and their pause ends by itself.
           if (job.tried.length === job.large) advance(job)
         }
       })
@@ -169,6 +188,7 @@ export function createCaller(options: CallerOptions): Caller {
     begin: patience.begin,
     stop: () => {
       isStopped = true
+      // Calls under way are ended by the transports, which stop next.
       for (const job of [...waiting]) finish(job, { failure: 'NO_UPSTREAM' })
       jobs.clear((job) => finish(job, { failure: 'NO_UPSTREAM' }))
     },

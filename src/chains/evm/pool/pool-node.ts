@@ -1,3 +1,6 @@
+// A node of the pool outlives its connections: `sleep` of an unused network, a reload of the configuration and
+// `portolan nodes` disconnect it and connect it again, while its name, its counters and its place in the status stay.
+
 import type { Clock } from '../../../lib/clock.ts'
 import type { Log } from '../../../lib/log.ts'
 import { headersOf, nameOf } from '../../nodes/node-name.ts'
@@ -64,6 +67,7 @@ export function createPoolNode(options: PoolNodeOptions): PoolNode {
   }
   let parts: { health: Health; pending: PendingWatch } | undefined
 
+  /** For probes: ahead of the queue and without a retry, so that a probe measures this node and nothing else. */
   const ask = (method: string, params: string): Promise<TransportOutcome> =>
     new Promise((resolve) => {
       const timeoutMs = options.probeTimeoutMs()
@@ -84,6 +88,7 @@ export function createPoolNode(options: PoolNodeOptions): PoolNode {
             clock,
             random,
             onOpen: () => void health.look(),
+            // Another node may answer at the next connection: it must name its chain before it gets a call.
             onClose: () => {
               if (!isCurrent()) return
               upstream.isVerified = false
@@ -100,6 +105,7 @@ export function createPoolNode(options: PoolNodeOptions): PoolNode {
             ...shared,
             prefix,
             now: clock.now,
+            // HTTP has many connections, and each of them names its chain. A closed one is therefore only a reason to look.
             isRightChain: (result) => options.isRightChain(JSON.parse(result)),
             onClose: () => health.closed(),
           })
@@ -131,6 +137,7 @@ export function createPoolNode(options: PoolNodeOptions): PoolNode {
       parts.pending.want(false)
       parts.health.stop()
       parts = undefined
+      // Replaced before it stops: the calls that fail by the stop must not be sent to it again.
       const { transport } = upstream
       upstream.transport = closedTransport(kind)
       resetUpstream(upstream)

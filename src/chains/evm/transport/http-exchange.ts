@@ -1,3 +1,6 @@
+// One POST by undici's dispatcher, with callbacks instead of streams and promises: a call of the gateway passes here,
+// and each object that it does not make is saved for every call.
+
 import { isUtf8 } from 'node:buffer'
 import type { Dispatcher } from 'undici'
 import { failureOfStatus } from './http-status.ts'
@@ -30,6 +33,7 @@ export type PostOptions = {
 const cutFactor = 16
 
 // The body of a failure is read only in case it holds a JSON-RPC error.
+// Of a page of HTML from a proxy the rest is not read.
 const maxFailureBytes = 64 * 1024
 
 const connectCodes = new Set([
@@ -73,6 +77,7 @@ export function post(
     finish(reason)
     controller?.abort(new Error(reason.detail))
   }
+  /** Ends the exchange as soon as it is too large, by `content-length` if there is one, else while the body arrives. */
   const grow = (size: number, factor = 1): void => {
     const limit = failure ? maxFailureBytes : options.maxReplyBytes * factor
     if (size > limit) refuse(failure ?? { failed: 'too_large', detail: `more than ${limit} bytes` })
@@ -96,11 +101,13 @@ export function post(
         if (isOver) started.abort(new Error('given up'))
       },
       onResponseStart: (_, code, headers) => {
+        // Informational answers precede the one that counts.
         if (code < 200) return
         status = code
         failure = failureOfStatus(code, textOf(headers['retry-after']), options.now())
         isLast = textOf(headers.connection)?.toLowerCase() === 'close'
         const length = Number(textOf(headers['content-length']) ?? 0)
+        // A small compressed body could expand to any size, and its bytes cannot be passed on.
         if (headers['content-encoding'] !== undefined)
           refuse({ failed: 'bad_reply', detail: 'compressed, though not asked for' })
         else grow(length, cut ? cutFactor : 1)
@@ -115,6 +122,8 @@ export function post(
         if (!isOver && kept.length > 0) chunks.push(kept)
       },
       onResponseEnd: () => {
+        // Most answers arrive in one piece and need no copy. Checked as UTF-8 once, so that all later steps may treat the
+        // bytes as latin1: one byte is one character, so places in the text are places in the bytes.
         const whole = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
         if (isUtf8(whole)) finish({ status, body: whole, failure, isLast })
         else finish(failure ?? { failed: 'bad_reply', detail: 'not UTF-8' })
@@ -132,6 +141,8 @@ export function post(
 
 function toFailure(error: Error, status: number): TransportFailure {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name
+  // Only where no answer has begun is it certain that the node has not executed the call: `connect` may be repeated
+  // elsewhere for a transaction too, `closed` may not.
   if (status === 0 && isConnectError(error, code)) return { failed: 'connect', detail: code }
   return { failed: 'closed', detail: code }
 }

@@ -1,5 +1,5 @@
+import type { HttpConnections } from './http-connections.ts'
 import type { HttpAnswer, HttpExchange } from './http-exchange.ts'
-import type { HttpLanes } from './http-lanes.ts'
 import { createLoadWindow } from './load-window.ts'
 import { createStuckLimit } from './stuck-limit.ts'
 import type { Timer, Timers } from './timers.ts'
@@ -47,6 +47,7 @@ export type HttpExchanges = {
   entries(): Entry[]
 }
 
+// What these take depends on the request: an average of their times means nothing, and a slow one is not stuck.
 const slowMethods =
   /^(?:debug|trace|ots|txpool)_|_(?:getLogs|getFilterLogs|simulateV1|getProof|getBlockReceipts)$/
 
@@ -56,7 +57,7 @@ export const isQuick = ({ method, idempotent, longestString }: TransportCall): b
 
 /** Keeps the exchanges. One that takes far longer than usual counts as stuck and is given up. */
 export function createHttpExchanges(options: {
-  lanes: HttpLanes
+  connections: HttpConnections
   timers: Timers
   now(): number
   /** Ends the calls of an exchange that was answered or has failed. */
@@ -64,7 +65,7 @@ export function createHttpExchanges(options: {
   /** An exchange has ended: there is room for another. */
   ended(): void
 }): HttpExchanges {
-  const { lanes, timers, now } = options
+  const { connections, timers, now } = options
   // No Set: the dead tables of one that changes all the time keep what was in it alive for long.
   const exchanges: Exchange[] = []
   const window = createLoadWindow()
@@ -149,8 +150,10 @@ export function createHttpExchanges(options: {
     const isUrgent = entries[0]!.call.isUrgent === true
     // Calls whose answers are cut are expensive ones, which are never joined.
     const { longestString } = entries[0]!.call
-    exchange.http = lanes.post(Buffer.from(text, 'latin1'), { isUrgent, longestString }, (answer) =>
-      receive(exchange, answer),
+    exchange.http = connections.post(
+      Buffer.from(text, 'latin1'),
+      { isUrgent, longestString },
+      (answer) => receive(exchange, answer),
     )
   }
 

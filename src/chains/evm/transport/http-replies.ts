@@ -1,5 +1,5 @@
+import type { HttpConnections } from './http-connections.ts'
 import type { HttpAnswer } from './http-exchange.ts'
-import type { HttpLanes } from './http-lanes.ts'
 import { matchReplies, type ScannedReply, scanBatch, scanOneReply } from './reply-scanner.ts'
 import type { Timers } from './timers.ts'
 import { badReply, type TransportCall, type TransportOutcome, toRequestText } from './transport.ts'
@@ -13,11 +13,15 @@ export const isRefusal = (body: Buffer): boolean => scanOneReply(body)?.ok === f
 const probeTimeoutMs = 5_000
 
 /** Sends a batch of two calls, and says whether the node answers it as one. */
-export function takesBatches(lanes: HttpLanes, timers: Timers, prefix: string): Promise<boolean> {
+export function takesBatches(
+  connections: HttpConnections,
+  timers: Timers,
+  prefix: string,
+): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const methods = [`${prefix}_chainId`, 'net_version']
   const calls = methods.map((method, index) => toRequestText(index + 1, { method, params: '[]' }))
-  const exchange = lanes.post(
+  const exchange = connections.post(
     Buffer.from(`[${calls.join(',')}]`),
     { isUrgent: false },
     (answer) => {

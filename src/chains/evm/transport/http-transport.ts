@@ -1,7 +1,7 @@
 import type { RawJson } from '../pool/pool-types.ts'
+import { createHttpConnections, type HttpConnections } from './http-connections.ts'
 import type { HttpAnswer } from './http-exchange.ts'
 import { createHttpExchanges, type Entry, type HttpExchanges } from './http-exchanges.ts'
-import { createHttpLanes, type HttpLanes } from './http-lanes.ts'
 import { createHttpQueue, type HttpQueue } from './http-queue.ts'
 import { deliver, isRefusal, readBatch, readSingle, takesBatches } from './http-replies.ts'
 import { isBatchRefusal } from './http-status.ts'
@@ -33,15 +33,16 @@ type HttpTransportOptions = TransportOptions & {
 // As many as one call of the query API asks for.
 const largestBatch = 100
 
+// The id of the question for the chain. Calls count from 2 on.
 const questionId = 1
 
 /** Keep-alive HTTP to one node. */
 export function createHttpTransport(options: HttpTransportOptions): HttpTransport {
   const { timers, prefix } = options
-  const lanes = openLanes(options)
+  const connections = openConnections(options)
   const queue: HttpQueue = createHttpQueue(() => exchanges)
   const exchanges: HttpExchanges = createHttpExchanges({
-    ...{ lanes, timers, now: options.now, ended: queue.wake },
+    ...{ connections, timers, now: options.now, ended: queue.wake },
     received: (entries, answer) => {
       if (entries.length > 1) receiveBatch(entries, answer, { queue, finish: exchanges.finish })
       else
@@ -56,6 +57,7 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
       const id = ++lastId
       exchanges.add()
       const entry: Entry = {
+        // The text is made now: the same call may wait, be joined to a batch, and be sent alone after that.
         call,
         text: toRequestText(id, call),
         id,
@@ -73,22 +75,23 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
         if (entry.call.idempotent) exchanges.giveUp(entry, { failed: 'stalled', detail })
     },
     probeBatch: async () => {
-      const isTaken = await takesBatches(lanes, timers, prefix)
+      // A limit that was halved by refusals stays until a probe succeeds again.
+      const isTaken = await takesBatches(connections, timers, prefix)
       if (!isTaken) queue.setBatchLimit(1)
       else if (queue.batchLimit() === 1) queue.setBatchLimit(largestBatch)
     },
     batchLimit: queue.batchLimit,
-    isOpen: lanes.isOpen,
+    isOpen: connections.isOpen,
     capacity: queue.capacity,
-    stop: lanes.stop,
+    stop: connections.stop,
   }
 }
 
 /** The connections. Each one is asked for the chain id before anything else. */
-function openLanes(options: HttpTransportOptions): HttpLanes {
+function openConnections(options: HttpTransportOptions): HttpConnections {
   const { url, prefix } = options
   const question = toRequestText(questionId, { method: `${prefix}_chainId`, params: '[]' })
-  return createHttpLanes({
+  return createHttpConnections({
     origin: url.origin,
     connectTimeoutMs: options.connectTimeoutMs,
     target: {

@@ -1,3 +1,6 @@
+// All calls to a node over one WebSocket. The reader of the `ws` package ends the connection at a message that is too
+// large, which would fail every call under way; a filter in front of it drops such a message and fails its call only.
+
 import { isUtf8 } from 'node:buffer'
 import type { Duplex } from 'node:stream'
 import WebSocket from 'ws'
@@ -21,9 +24,11 @@ type Entry = { call: TransportCall; id: number; timer: Timer }
 
 const firstRetryMs = 100
 const longestRetryMs = 5_000
+// Beyond that calls wait in the pool, where another node can take them.
 const maxInFlight = 1_000
 // The code that the `ws` package gives the same fault.
 const tooLarge = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH'
+// A node that does not read: its calls go to others, instead of into memory.
 const maxUnsentBytes = 16 * 1024 * 1024
 // A reply that is longer than this many times the limit ends the connection: dropping it would hold up the
 // other calls for too long.
@@ -52,6 +57,7 @@ export function createWsTransport(
   let socket: WebSocket | undefined
   let stream: Duplex | undefined
   let retryMs = firstRetryMs
+  // All frames of one turn of the event loop leave in one write instead of one system call each.
   let isCorked = false
   let retryTimer: Timer | undefined
   let isStopped = false
@@ -97,6 +103,8 @@ export function createWsTransport(
   /** Puts the filter between the socket and the reader of `ws`, which would end the connection. */
   const cutMessages = (duplex: Duplex, onEndless: (message: CutMessage) => void): void => {
     const [read, ...others] = duplex.listeners('data')
+    // With another version of `ws` the listeners may differ. Then the connection works without the filter, as it does
+    // elsewhere; `large-replies.test.ts` would fail.
     if (!read || others.length > 0) return
     const cut = createMessageCutter({
       maxBytes: options.maxReplyBytes,
@@ -140,6 +148,7 @@ export function createWsTransport(
     const failed = reason === tooLarge ? 'interrupted' : 'closed'
     for (const entry of [...pending.values()]) finish(entry.id, { failed, detail: reason })
     if (isStopped) return
+    // Half of the pause is random, so that the processes of an installation do not connect at the same moment.
     retryTimer = timers.after(retryMs * (0.5 + options.random() / 2), connect)
     retryMs = Math.min(retryMs * 2, longestRetryMs)
   }
@@ -159,6 +168,7 @@ export function createWsTransport(
       receivePush(data.toString('latin1'))
       return
     }
+    // The scanner cuts the result out of the bytes without parsing it: the text is passed on to clients unchanged.
     const { id, ok, raw } = reply
     const isText = !isBinary && isUtf8(data)
     if (!isText) finish(id, badReply('not UTF-8 text'))

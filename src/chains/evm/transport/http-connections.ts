@@ -1,9 +1,12 @@
+// Connections to a node over HTTP, one exchange at a time on each. As many are opened as there are exchanges at once;
+// the window of `http-exchanges.ts` bounds those.
+
 import { Client } from 'undici'
 import { type HttpAnswer, type HttpExchange, type PostOptions, post } from './http-exchange.ts'
 import type { TransportFailure } from './transport.ts'
 
 /** The connections to one node. */
-export type HttpLanes = {
+export type HttpConnections = {
   /** How many exchanges are under way. */
   busy(): number
   isOpen(): boolean
@@ -33,7 +36,7 @@ type Connection = {
  * Each connection is asked for its chain before anything else: where a node was, another one may be
  * after a restart, and no call must reach it.
  */
-export function createHttpLanes(options: {
+export function createHttpConnections(options: {
   origin: string
   connectTimeoutMs: number
   target: PostOptions
@@ -42,56 +45,58 @@ export function createHttpLanes(options: {
   isRight(answer: HttpAnswer): boolean
   /** The last connection has ended. */
   onClose(reason: string): void
-}): HttpLanes {
-  const lanes: Connection[] = []
+}): HttpConnections {
+  const connections: Connection[] = []
   let busy = 0
-  let connections = 0
+  let connected = 0
   let answered = 0
 
   const open = (): Connection => {
     const client = new Client(options.origin, {
+      // A slow answer would hold up those behind it. Nodes speak HTTP/2 rarely, and its framing costs more than a connection.
       pipelining: 1,
       allowH2: false,
       connect: { timeout: options.connectTimeoutMs },
     })
-    const lane: Connection = { client, isBusy: false, isChecked: false, isConnected: false }
+    const connection: Connection = { client, isBusy: false, isChecked: false, isConnected: false }
     client.on('connect', () => {
-      lane.isConnected = true
-      lane.isChecked = false
-      if (++connections === 1) answered = 0
+      connection.isConnected = true
+      connection.isChecked = false
+      if (++connected === 1) answered = 0
     })
     client.on('disconnect', (_origin, _targets, error) => {
-      lane.isConnected = false
-      lane.isChecked = false
+      connection.isConnected = false
+      connection.isChecked = false
       // A server that ends the connection after each answer has not gone away.
-      if (--connections === 0 && answered > 1) options.onClose(error.code ?? error.name)
+      if (--connected === 0 && answered > 1) options.onClose(error.code ?? error.name)
     })
-    lanes.push(lane)
-    return lane
+    connections.push(connection)
+    return connection
   }
 
   const choose = (): Connection => {
     let best: Connection | undefined
-    for (const lane of lanes) {
-      if (lane.isBusy) continue
-      if (lane.isChecked) return lane
-      if (!best || (lane.isConnected && !best.isConnected)) best = lane
+    for (const connection of connections) {
+      if (connection.isBusy) continue
+      // First in the list, so that few connections carry most calls and idle ones time out at the node.
+      if (connection.isChecked) return connection
+      if (!best || (connection.isConnected && !best.isConnected)) best = connection
     }
     return best ?? open()
   }
 
   const exchange = (
-    lane: Connection,
+    connection: Connection,
     { body, longestString }: { body: Buffer; longestString?: number | undefined },
     mayStart: () => boolean,
     done: Done,
   ): HttpExchange => {
     const target =
       longestString === undefined ? options.target : { ...options.target, longestString }
-    return post(lane.client, target, body, mayStart, (answer) => {
+    return post(connection.client, target, body, mayStart, (answer) => {
       if (!('failed' in answer)) {
         answered++
-        if (answer.isLast) lane.isChecked = false
+        if (answer.isLast) connection.isChecked = false
       }
       done(answer)
     })
@@ -99,14 +104,14 @@ export function createHttpLanes(options: {
 
   return {
     busy: () => busy,
-    isOpen: () => connections > 0,
+    isOpen: () => connected > 0,
     post: (body, { isUrgent, longestString }, done) => {
-      const lane = choose()
-      lane.isBusy = true
+      const connection = choose()
+      connection.isBusy = true
       busy++
       const free = (): void => {
-        if (!lane.isBusy) return
-        lane.isBusy = false
+        if (!connection.isBusy) return
+        connection.isBusy = false
         busy--
       }
       const finish: Done = (answer) => {
@@ -115,17 +120,18 @@ export function createHttpLanes(options: {
       }
       let current: HttpExchange
       const sent = { body, longestString }
-      if (isUrgent) current = exchange(lane, sent, always, finish)
-      else if (lane.isChecked) current = exchange(lane, sent, () => lane.isChecked, finish)
+      if (isUrgent) current = exchange(connection, sent, always, finish)
+      else if (connection.isChecked)
+        current = exchange(connection, sent, () => connection.isChecked, finish)
       else
-        current = exchange(lane, { body: options.question }, always, (answer) => {
+        current = exchange(connection, { body: options.question }, always, (answer) => {
           if ('failed' in answer) finish({ ...answer, failed: unsentKind(answer) })
           else if (!options.isRight(answer)) finish(stranger)
           else {
             // A server that ends each connection leaves no better moment for the question.
             const { isLast } = answer
-            lane.isChecked = lane.isConnected && !isLast
-            current = exchange(lane, sent, () => lane.isChecked || isLast, finish)
+            connection.isChecked = connection.isConnected && !isLast
+            current = exchange(connection, sent, () => connection.isChecked || isLast, finish)
           }
         })
       return {
@@ -136,11 +142,12 @@ export function createHttpLanes(options: {
       }
     },
     stop: async () => {
-      await Promise.all(lanes.map(({ client }) => client.destroy()))
+      await Promise.all(connections.map(({ client }) => client.destroy()))
     },
   }
 }
 
+// An urgent exchange is a probe: it asks for the chain itself.
 const always = () => true
 
 const stranger: TransportFailure = { failed: 'connect', detail: 'reports another chain id' }
