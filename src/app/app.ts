@@ -67,6 +67,8 @@ export type AppOptions = {
   reusePort?: boolean
   /** Adds the trace to every line of the log, and passes lines on. */
   attachLog?(hooks: LogHooks): void
+  /** Ends the start while it waits for the migration of another process. */
+  signal?: AbortSignal | undefined
 }
 
 /** What the embedded mode brings along. */

@@ -31,12 +31,12 @@ export type ServiceDatabase = Pick<Database, 'db' | 'pool' | 'shareOf'> & {
 async function migrateDirectly(
   db: Database['db'],
   { connection, direct }: DatabaseServer,
-  log: Log,
+  options: { log: Log; signal: AbortSignal | undefined },
 ): Promise<void> {
-  if (!connection.isPooled) return void (await migrateDatabase(db, { log }))
-  const database = openDatabase({ connection: direct, log, max: 1 })
+  if (!connection.isPooled) return void (await migrateDatabase(db, options))
+  const database = openDatabase({ connection: direct, log: options.log, max: 1 })
   try {
-    await migrateDatabase(database.db, { log })
+    await migrateDatabase(database.db, options)
   } finally {
     await database.stop()
   }
@@ -66,10 +66,12 @@ export async function openServiceDatabase(
     /** The server that was begun before, and is stopped by the one that began it. */
     begun?: Promise<DatabaseServer> | undefined
     tracing?: Tracing | undefined
+    /** Ends the wait for the migration of another process. */
+    signal?: AbortSignal | undefined
   },
   own: Own,
 ): Promise<ServiceDatabase> {
-  const { dataDir, log, clock, given, begun, tracing } = tools
+  const { dataDir, log, clock, given, begun, tracing, signal } = tools
   const opened = given ?? (await begun)
   const server = opened ? { ...opened, stop: async () => {} } : own(await openServer(config, tools))
   // A file that a killed service left behind would send scripts to a port on which nothing listens.
@@ -87,7 +89,7 @@ export async function openServiceDatabase(
   const { db, pool, shareOf } = own(connect(pool_size))
   const workers = own(connect(worker_pool_size))
   await checkServerVersion(db)
-  await migrateDirectly(db, server, log)
+  await migrateDirectly(db, server, { log, signal })
   if (server.connection.isPooled && statement_timeout_seconds > 0) await checkTimeout(db, log)
   const replicas =
     config.database.replica_urls.length > 0

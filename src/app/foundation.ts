@@ -46,10 +46,11 @@ export async function openFoundation(
     /** The embedded database, where its start was begun before. */
     server?: Promise<DatabaseServer> | undefined
     attachLog?(hooks: LogHooks): void
+    signal?: AbortSignal | undefined
   },
   own: Own,
 ) {
-  const { env, cwd, log, version, clock, ids, local, part, server: begun } = options
+  const { env, cwd, log, version, clock, ids, local, part, server: begun, signal } = options
   // First: it has to stop also where the start fails before the database is used.
   if (begun) own({ stop: async () => await (await begun.catch(() => undefined))?.stop() })
   const config = resolveChains(options.config, env)
@@ -63,7 +64,7 @@ export async function openFoundation(
   const tracing = await startTelemetry(config, options, own)
   const sealer = await openMasterSealer(config, { dataDir, env, log })
   const given = part?.server
-  const tools = { dataDir, env, log, clock, lock: local?.lock, given, begun, tracing }
+  const tools = { dataDir, env, log, clock, lock: local?.lock, given, begun, tracing, signal }
   const database = await openServiceDatabase(config, tools, own)
   const { db, pool, nonceMemory } = database
 

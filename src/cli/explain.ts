@@ -15,6 +15,7 @@ const speaksForItself = new Set([
   'ForeignChainError',
   'InstallationError',
   'MasterKeyError',
+  'MigrationLockError',
   'NewerDatabaseError',
   'OldServerError',
   'PreviewDatabaseError',

@@ -184,7 +184,7 @@ async function startAlone(options: AppOptions, signal: AbortSignal): Promise<Ser
   // takes longer, in processes of its own. An error is reported by the start of the service.
   await Promise.race([server?.catch(() => {}), delay(serverHeadStartMs)])
   const { startApp } = await import('../../app/app.ts')
-  return await startApp({ ...options, server })
+  return await startApp({ ...options, server, signal })
 }
 
 /** Says why local chains cannot be started by default. Chains that were asked for are an error. */

@@ -1,10 +1,11 @@
 import { silentLog } from '../../lib/log.ts'
 import { readMigrations } from '../../storage/migrations/files.ts'
+import { describeHolder, type Holder } from '../../storage/migrations/lock.ts'
 import { migrateDatabase, schemaState } from '../../storage/migrations/migrate.ts'
 import { type PlannedMigration, planMigrations } from '../../storage/migrations/plan.ts'
 import { estimateTables, type TableEstimate } from '../../storage/pg/table-estimates.ts'
 import { bytesText } from '../progress.ts'
-import { type GlobalOptions, print, printJson, type Shell } from '../shell.ts'
+import { type GlobalOptions, note, print, printJson, type Shell } from '../shell.ts'
 import { formatTable } from '../table.ts'
 import { createMigrationProgress } from './migration-progress.ts'
 import { withDatabase } from './with-database.ts'
@@ -13,7 +14,7 @@ type Options = GlobalOptions & { status?: boolean; plan?: boolean; json?: boolea
 
 /** Migrates the database, or says what is missing and what it would do. */
 export const runMigrate = (shell: Shell, options: Options): Promise<void> =>
-  withDatabase(shell, options, async ({ db }) => {
+  withDatabase(shell, options, async ({ db, signal }) => {
     if (options.status || options.plan) {
       const { pending: lacking, newer } = await schemaState(db)
       const pending = new Set(lacking)
@@ -29,12 +30,17 @@ export const runMigrate = (shell: Shell, options: Options): Promise<void> =>
       return
     }
     const { report, done } = createMigrationProgress(shell)
-    const { applied } = await migrateDatabase(db, { log: silentLog, onProgress: report }).finally(
-      done,
-    )
+    const log = { ...silentLog, warn: (fields: object, text: string) => warn(shell, fields, text) }
+    const { applied } = await migrateDatabase(db, { log, signal, onProgress: report }).finally(done)
     for (const name of applied) print(shell, `${name} applied`)
     if (applied.length === 0) print(shell, 'The database has the schema of this version already.')
   })
+
+/** Says what the migration waits for. */
+function warn(shell: Shell, fields: { holder?: Holder }, text: string): void {
+  const holder = 'holder' in fields ? ` (${describeHolder(fields.holder)})` : ''
+  note(shell, `${text.charAt(0).toUpperCase()}${text.slice(1)}${holder} …`)
+}
 
 function showPlan(
   shell: Shell,

@@ -55,7 +55,7 @@ const builders = async ({ db }: FreshDatabase) => {
 
 describe.each<Engine>(['embedded', 'system'])('concurrent steps on %s', (engine) => {
   describe.skipIf(!hasEngine(engine))('a server', () => {
-    test('writers are not blocked, other processes wait, and the progress is reported', async () => {
+    test('writers are not blocked, other processes wait and report it, and the progress is reported', async () => {
       const database = await filled(await emptyDatabase(engine))
       const { db } = database
       const writer = await openWriter(database)
@@ -66,7 +66,24 @@ describe.each<Engine>(['embedded', 'system'])('concurrent steps on %s', (engine)
         onProgress: seen.push.bind(seen),
       })
       await waitFor('the build waits', async () => (await builders(database)).length === 1)
-      const second = migrateDatabase(db, { log, files: [table, index] })
+      const waits: object[] = []
+      const waiting = { ...log, warn: (fields: object) => void waits.push(fields) }
+      const second = migrateDatabase(db, { log: waiting, files: [table, index], lockReportMs: 200 })
+      await waitFor('the wait is reported twice', () => waits.length > 1)
+      expect(waits[0]).toEqual({
+        waited_seconds: 0,
+        holder: expect.objectContaining({ pid: expect.any(Number), application: 'portolan' }),
+      })
+      const bounded = migrateDatabase(db, { log, files: [table, index], lockLimitMs: 1 })
+      await expect(bounded).rejects.toThrow(
+        /^Another process is still migrating the database after 0 s \(database session \d+, portolan/,
+      )
+      const stopping = new AbortController()
+      const stopped = migrateDatabase(db, {
+        ...{ log, files: [table, index], signal: stopping.signal },
+      })
+      stopping.abort()
+      await expect(stopped).rejects.toBe(stopping.signal.reason)
       await sql`insert into thing values (-2, -2)`.execute(db)
       await sql`update thing set size = -3 where id = -2`.execute(db)
       await waitFor('progress', () => seen.some(({ build }) => build?.phase.includes('waiting')))

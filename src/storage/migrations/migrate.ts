@@ -2,11 +2,11 @@
 // together apply them once: files in one transaction, and files that build indexes concurrently outside of it. A
 // database of a newer version is used where that version allows it, and refused before anything is written otherwise.
 
-import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import type { Log } from '../../lib/log.ts'
 import { type BuildProgress, runConcurrently } from './concurrent.ts'
 import { isPreview, type MigrationFile, readMigrations } from './files.ts'
+import { type LockWait, releaseMigrationLock, takeMigrationLock } from './lock.ts'
 import { withLockTimeout } from './lock-timeout.ts'
 import { isConcurrent } from './statements.ts'
 
@@ -14,9 +14,6 @@ import { isConcurrent } from './statements.ts'
 type AnyDb = Kysely<any>
 
 const migrationTable = 'schema_migration'
-// The lock that all versions take.
-const lockId = '3853314791062309107'
-const lockPollMs = 100
 
 /** The database was written by a newer Portolan, and this one cannot use it. */
 export class NewerDatabaseError extends Error {
@@ -95,24 +92,6 @@ export const schemaState = async (db: AnyDb): Promise<SchemaState> =>
 export const pendingMigrations = async (db: AnyDb): Promise<string[]> =>
   (await schemaState(db)).pending
 
-/**
- * Waits for the lock of migrations by asking again and again. A statement that waits inside of the server would hold a
- * snapshot, for which a concurrent index build of the holder waits in turn.
- */
-const takeLock = async (session: AnyDb): Promise<void> => {
-  for (;;) {
-    const { rows } = await sql<{ taken: boolean }>`
-      select pg_try_advisory_lock(${sql.lit(lockId)}::int8) as taken`.execute(session)
-    if (rows[0]?.taken) return
-    await delay(lockPollMs)
-  }
-}
-
-const releaseLock = async (session: AnyDb): Promise<void> => {
-  // A connection that is lost has released it.
-  await sql`select pg_advisory_unlock(${sql.lit(lockId)}::int8)`.execute(session).catch(() => {})
-}
-
 const record = async (db: AnyDb, name: string): Promise<void> => {
   await sql`insert into ${sql.table(migrationTable)} (name, timestamp)
     values (${name}, ${new Date().toISOString()})`.execute(db)
@@ -147,8 +126,7 @@ const groupsOf = (files: readonly MigrationFile[]): MigrationFile[][] => {
   return groups
 }
 
-type Options = {
-  log: Log
+type Options = LockWait & {
   files?: readonly MigrationFile[]
   onProgress?: ((progress: MigrationProgress) => void) | undefined
 }
@@ -206,10 +184,10 @@ export const migrateDatabase = async (
     // Both the wait for another process's migration and a migration itself may be long.
     await sql`set statement_timeout = 0`.execute(session)
     try {
-      await takeLock(session)
+      await takeMigrationLock(session, options)
       return await applyPending(db, session, files, options)
     } finally {
-      await releaseLock(session)
+      await releaseMigrationLock(session)
       await sql`reset statement_timeout`.execute(session).catch(() => {})
     }
   })
