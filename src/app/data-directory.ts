@@ -32,7 +32,7 @@ export async function openServer(
     dataDir: string
     env: Env
     log: Log
-    signal?: AbortSignal
+    signal?: AbortSignal | undefined
     /** Taken already by the caller, who releases it. */
     lock?: DataDirLock | undefined
   },
