@@ -1,3 +1,7 @@
+// The only HTTP code of all operations (docs/architecture.md, "Path of an operation"). The order of the steps is fixed:
+// nothing of a body is parsed before the signature is checked and the call is counted, so an unauthenticated or limited caller
+// costs one HMAC and one look into memory.
+
 import { OperationError } from '../contract/errors/errors.ts'
 import { idempotencyHeader, replayedHeader } from '../contract/idempotency.ts'
 import { createProjection, type Projection } from '../contract/project.ts'
@@ -93,6 +97,7 @@ export function createOperations({
   const idempotency = createIdempotency()
   const listLimits = createRateLimitList()
 
+  /** Calls under way, for a reload that removes a chain: it waits for those that use it. */
   const running = new Set<{ route: Route; ended: Promise<string> }>()
 
   const perform = (call: OperationCall): Promise<string> => {
@@ -113,6 +118,7 @@ export function createOperations({
     const { request, response, method, target, path, client, signal, facts } = exchange
     const route = routes.find(path)
     if (!route) throw routes.refusal(path)
+    // Every operation is a POST, so that no cache on the way keeps its answer.
     if (method !== 'POST')
       throw new OperationError('METHOD_NOT_ALLOWED', { headers: { allow: 'POST' } })
     const { headers } = request
@@ -151,6 +157,7 @@ export function createOperations({
       signature: single(headers[authHeaders.signature]),
       ...{ method, path: target, body, client },
     }
+    // Each organization has its share of the connections, so that one cannot use all of them.
     const contextOf = (principal: Principal, query: QuerySource | undefined): Context => ({
       ...{ ...installation, principal, service, chain, network, query, operation: name, signal },
       db: installation.shareOf?.(principal.organization_id) ?? installation.db,
@@ -164,16 +171,20 @@ export function createOperations({
     let begunFor: Principal | undefined
     let counted: Principal | undefined
     try {
+      // Inside of the `try`: a refusal is an event of the audit log.
       if (!isSigned(headers)) throw unauthenticated()
       const principal = await authenticator.authenticate(signed, (principal) => {
         // A large body is not parsed before it is admitted.
         if (body.length > smallBodyBytes) return
         begunFor = principal
+        // The nonce is being stored meanwhile. The answer is held back until the nonce counts, so a replayed request never
+        // sees it; changes are not begun ahead.
         begun = ahead.begin(contextOf(principal, found), work)
       })
       call.facts.principal = principal
       // What the credential may do was changed meanwhile: what was begun for it counts no more.
       if (begun && begunFor !== principal) begun = void begun.refuse(new Error('superseded'))
+      // A promise only with Redis or several processes: otherwise no turn of the event loop is spent on it.
       const admitted = admitOperation(admission, principal, chain, body)
       const decision = admitted instanceof Promise ? await admitted : admitted
       ahead.decided(principal, decision.allowed)
@@ -216,6 +227,7 @@ export function createOperations({
         performOperation(audit, made, request, () => perform(chosen)),
       )
     const project = cached(projections, path, () => createProjection(entry))
+    // Operations that create something twice if they are repeated; the others are idempotent by themselves.
     const key = row.creates ? single(call.headers[idempotencyHeader]) : undefined
     if (key === undefined) return JSON.stringify(project(await act(context)))
     const { answer, isReplayed } = await idempotency.run(context, {

@@ -56,6 +56,7 @@ const isReply = (reply: unknown): reply is Reply =>
 const limitRoom = (limit: number, used: number): number =>
   limit < 0 ? Number.POSITIVE_INFINITY : limit - used
 
+// A window that has never begun has no finite start, which Lua could not read as an integer.
 const floorStart = (start: number): number => (Number.isFinite(start) ? start : 0)
 
 /** Makes the shared check, which falls back to the local one while Redis does not answer. */
@@ -103,6 +104,7 @@ export const createSharedWindows = ({
       second_reset_ms,
       second_wait_ms,
     }
+    // The script has decided the same; its reply has the counts of before.
     const taken = fits(room, cost) ? cost : 0
     if (taken > 0) {
       // Counted here as well: for the store, and for the time when Redis is unreachable.
@@ -144,6 +146,7 @@ export const createSharedWindows = ({
       healthy = true
       return accept(entry, limits, cost, reply)
     } catch (error) {
+      // A call that Redis may have counted is counted again here: the limit is then reached early, never late.
       failed(error)
       return fallback(entry, limits, cost)
     } finally {

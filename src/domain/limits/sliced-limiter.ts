@@ -1,3 +1,7 @@
+// The limiter of a worker process with `server.workers` above 1. The supervisor owns the windows (`slice-owner.ts`) and
+// grants parts of them ahead. The sum of what was granted and not returned never exceeds a window, so the limit holds exactly
+// for all workers; a part that one of them holds unused is the price, and ticks keep it small.
+
 import type { Decision, RateLimits } from './decision.ts'
 import type { Limiter } from './limiter.ts'
 import type { SliceAsk, SliceReply } from './slice-owner.ts'
@@ -43,7 +47,9 @@ const calmTicks = 5
 const ampleTimes = 20
 // Calls without any limit are only counted.
 const reportMs = 1_000
+// Filled by organizations and chains; beyond it idle entries go.
 const maxEntries = 10_000
+// Filled by callers while the supervisor does not answer; beyond it calls are refused for a second.
 const maxWaiting = 10_000
 
 /**
@@ -172,6 +178,7 @@ export function createSlicedLimiter(options: SlicedOptions): Limiter {
   const askFor = (entry: Entry) => {
     const first = entry.waiting[0]!
     const all = entry.waiting.reduce((sum, { cost }) => sum + cost, 0)
+    // A grant of less would not let the first one pass, and those behind it wait for their turn.
     const min = Math.max(0, first.cost - entry.held)
     request(entry, { min, want: Math.max(min, all - entry.held + entry.rate), returned: 0 })
   }
@@ -212,6 +219,7 @@ export function createSlicedLimiter(options: SlicedOptions): Limiter {
     schedule()
   }
 
+  /** A reply may cause a request: this ends only when neither is left. */
   const settled = async () => {
     while (running.size > 0 || asks.length > 0) await Promise.all([...running, Promise.resolve()])
   }
@@ -227,6 +235,7 @@ export function createSlicedLimiter(options: SlicedOptions): Limiter {
     take: ({ organization_id, chain, limits, cost = 1 }) => {
       if (!Number.isSafeInteger(cost) || cost < 0) throw new RangeError(`cost ${cost}`)
       const entry = open(organization_id, chain, limits)
+      // By identity: `limit-records.ts` gives the same object until a record changes. A refusal by the old limits ends at once.
       if (entry.limits !== limits) {
         entry.limits = limits
         entry.closed = undefined

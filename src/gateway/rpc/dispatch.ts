@@ -1,3 +1,8 @@
+// How a call is answered, by the plan of its method: from the cache, together with an equal call under way, or by a node.
+// The answer must belong to the branch of the moment at which it is given. So the generation of the canonical chain is read
+// before the nodes are asked: if it has changed when the answer arrives, the answer is checked against the branch, asked for
+// again if it is off it, and not kept.
+
 import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import { lackOf } from '../../chains/evm/pool/node-error.ts'
 import type {
@@ -45,6 +50,7 @@ export type DispatchOptions = {
 }
 
 /** Depth from which only some nodes have the state of a block. */
+// Full nodes keep the state of 128 blocks by default.
 const archiveDepth = 128
 
 const overHttp = refuse(
@@ -115,12 +121,14 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     // gets an empty answer that is older than what it has seen.
     const isFixed = target.keep === 'block' || target.keep === 'static'
     const flight = isFixed ? target.key : `${session.highest}>${target.key}`
+    // Equal calls of all clients share one request to the nodes.
     if (flights.join(flight, finish)) return
     const land = flights.open(flight, finish)
     fetchOnce(method, call, target, (outcome, begun) => {
       const isResult = 'ok' in outcome && outcome.ok
       if (!isResult || branch.answer(method, target, outcome.result, begun) === 'on')
         return conclude(method, target, outcome, begun, land)
+      // Asks again until the answer and the branch agree, or a few times at most.
       reachBranch({
         view,
         first: { outcome, begun },
@@ -162,6 +170,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     begun: number,
     land: (outcome: PoolOutcome) => void,
   ) => {
+    // Errors are never kept, nor what may be of a branch that was left meanwhile (`cache-errors.test.ts`).
     if (cache && 'ok' in outcome && outcome.ok && begun === view.generation())
       keep(cache, method, target, outcome.result)
     land(outcome)
@@ -208,11 +217,13 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 
   const keep = (store: AnswerCache, method: Method, target: BlockTarget, result: RawJson) => {
+    // What does not exist yet may exist with the next block.
     if (target.keep === 'never' || result === 'null') return
     if (target.keep === 'static')
       return store.keep(target.key, { result, number: -1, hash: '' }, view)
     const { number, hash } = target.keep === 'answer' ? blockOf(result) : target
     if (number < 0) return
+    // A final block needs no hash; above it, only what is proved to be of the canonical block.
     const settled = number <= view.final()
     if (!settled && (hash === '' || view.hashAt(number) !== hash)) return
     // A node may have answered from another branch at the same height.
@@ -220,6 +231,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     store.keep(target.key, { result, number, hash }, view)
   }
 
+  /** A hit raises what the key has seen, as an answer of a node does: later calls must not show an older block. */
   const fromCache = (target: BlockTarget, session: Session, done: OnAnswer): boolean => {
     const entry = target.keep === 'never' ? undefined : cache?.find(target.key, view)
     if (!entry) return false

@@ -48,8 +48,10 @@ export type Serve = (
 ) => void
 
 /** Calls of one batch that are on their way at the same time. */
+// A batch must not take all slots of the nodes from the other clients.
 const atOnce = 100
 /** Calls of one batch that are begun in one turn of the event loop. */
+// Answers from the cache come at once; without a bound a large batch of them would hold up the event loop.
 const perTurn = 32
 
 const tooLarge = refused(refuse('RESPONSE_TOO_LARGE', 'The answers of the batch are too large.'))
@@ -133,13 +135,16 @@ export function createServe(options: {
     let hit: boolean | undefined
     const finish = (index: number, call: RpcCall, answer: Answer) => {
       if (answer.hit !== undefined) hit = answer.hit && hit !== false
+      // A notification has no id and no answer (JSON-RPC 2.0, section 4.1), but it is executed and counted.
       if (call.id !== undefined) {
         const text = textOf(call.id, answer)
         bytes += text.length
+        // The calls that did not fit get an error of their own: those before them keep their answers.
         texts[index] = bytes > maxBatchBytes ? textOf(call.id, tooLarge) : text
       }
       if (--left > 0) return start()
       const body = texts.filter(Boolean).join(',')
+      // 429 only if no call was admitted: clients would repeat a batch that was partly executed.
       const none = over !== undefined && admitted === 0
       done({
         status: none ? (over.refusal?.status ?? 429) : body === '' ? 204 : 200,
@@ -229,6 +234,7 @@ export function createServe(options: {
     const { batch, calls, refusal } = read(body)
     if (refusal) return refuseIt(refusal)
     await letOthersRun(body.length)
+    // A body of one call was paid for by its size, whatever its number of values.
     if (!batch) return proceed(network, principal, calls[0] as RpcCall, decision, done)
     await serveRest(network, principal, calls, paid, decision, done)
   }
@@ -276,6 +282,7 @@ export function createServe(options: {
       serveLarge(network, principal, body, done, ahead).catch((error) => fail(error, done))
       return
     }
+    // Counted before it is read, so that malformed bodies are not free.
     const decision = admission.admit(principal.organization_id, network.chain, 1)
     if (decision instanceof Promise)
       decision.then(
@@ -302,6 +309,7 @@ export const alone = (answer: Answer, id: RawJson = 'null'): Served => ({
   retryAfter: answer.refusal?.retryAfter,
 })
 
+// A limit of 0 does not end by waiting.
 const retryAfterOf = (decision: Decision): number | undefined =>
   isBlocked(decision) ? undefined : retryAfterSeconds(decision)
 

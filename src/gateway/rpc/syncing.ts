@@ -33,6 +33,7 @@ export function createSyncing(options: {
         timeoutMs: 5_000,
       })
       if (signal.aborted) return
+      // A failure says nothing about the state of the chain: the last value stays.
       const next = 'failure' in outcome || !outcome.ok ? undefined : read(outcome.result)
       if (next !== undefined && next !== value) {
         value = next
@@ -44,6 +45,7 @@ export function createSyncing(options: {
 
   const close = () => {
     stopping.abort()
+    // A later subscriber gets the value of its time, not that of the last one.
     value = undefined
   }
 

@@ -1,3 +1,7 @@
+// Filters of blocks, logs and pending transactions. They live in the process and not in a node: a filter of a node is
+// unknown to the node that is asked next, and its changes are those of one branch only. All of them read the one feed of the network,
+// so a thousand filters cost the nodes no more than one.
+
 import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
 import { filterIdleMinutes } from '../../contract/limits.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -59,6 +63,7 @@ export function createFilters(options: {
   clock: Clock
   ids: Ids
   budget: FilterBudget
+  /** Filled by clients; `TOO_MANY_OPEN` beyond it. */
   maxPerKey: number
   idleMs?: number
   /** Changes that one filter gathers; with more it is gone, rather than that some are missing. */

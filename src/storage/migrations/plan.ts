@@ -1,3 +1,7 @@
+// What a migration does to a service that runs beside it, for `portolan migrate --plan` and for the test that refuses
+// migrations which two versions cannot share (CONTRIBUTING.md). It reads the text of statements with patterns: the files
+// are ours, and a statement that no rule knows counts as the worst.
+
 import type { MigrationFile } from './files.ts'
 import { isConcurrent, isRepeatable, splitStatements } from './statements.ts'
 
@@ -194,6 +198,7 @@ const isAllowed = ({ sql }: MigrationFile, statement: string): boolean => {
     .some((line, at, lines) => /^-- allowed: \S/.test(line) && restOf(lines, at).startsWith(first))
 }
 
+/** The statement below a line, as far as its beginning needs it, with comments left out. */
 const restOf = (lines: readonly string[], at: number): string =>
   lines
     .slice(at + 1, at + 6)

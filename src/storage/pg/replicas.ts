@@ -1,3 +1,7 @@
+// Reads on replicas, with two guarantees. An answer is at most a second old: the primary's position is sampled, and a
+// replica counts as fresh when it has replayed the oldest sample within that second. And an organization reads its own
+// writes: each write records its position in a row of the primary, which is read before a replica is chosen.
+
 import { sql } from 'kysely'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
@@ -138,6 +142,7 @@ export function openReplicas(options: ReplicasOptions): Replicas {
     if (usable().length === 0) return undefined
     const written = await findWritten(organization_id)
     const fit = usable().filter(({ lsn }) => lsn >= written)
+    // In turn, so that replicas share the load without a measure of it.
     turn = (turn + 1) % Math.max(1, fit.length)
     return fit[turn]
   }

@@ -1,3 +1,7 @@
+// A block in the form of the port. Addresses are numbers into one list of distinct ones (`names.ts`): a block names
+// few accounts many times, and the tracker looks each of them up once. Decoding is lazy: `contracts` and `accounts` are
+// asked first, and only the parts that concern a tracked account become movements.
+
 import type { AssetKey } from '../../../contract/records/assets.ts'
 import type { ByteSet, Pieces } from '../../../lib/bytes.ts'
 import type {

@@ -16,6 +16,7 @@ export type CallFrame = {
   error: string
 }
 
+// Nodes write hex digits in either case; records have one form.
 const lower = (value: unknown, missing: string): string =>
   typeof value === 'string' ? value.toLowerCase() : missing
 const big = (value: unknown, missing = 0n): bigint => {
