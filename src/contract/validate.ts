@@ -1,3 +1,6 @@
+// Checks the body of a request against the row of its operation, and names every violation with its field. The order of the
+// messages is that of the fields. Handlers get declared fields only, with their defaults, in the type that the catalogue derives.
+
 import type { TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
 import { Settings } from 'typebox/system'
@@ -61,6 +64,7 @@ type ValidationContext = { body: unknown; schema: TSchema; anyOf: readonly strin
 function describe(error: SchemaError, { body, schema, anyOf }: ValidationContext): FieldError[] {
   const field = pathOf(error.instancePath)
   const at = (reason: string, detail: string) => [{ field, reason, detail }]
+  // Each alternative of "at least one of" fails by itself; one message for all of them is made below.
   if (error.schemaPath.startsWith('#/anyOf/')) return []
   switch (error.keyword) {
     case 'anyOf':
@@ -79,6 +83,7 @@ function describe(error: SchemaError, { body, schema, anyOf }: ValidationContext
       }))
     case 'boolean':
       return at('UNKNOWN_FIELD', unknownField(error, schema))
+    // The field itself is reported as `boolean`, with its place.
     case 'additionalProperties':
       return []
     case 'type':

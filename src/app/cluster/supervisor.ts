@@ -38,6 +38,8 @@ export async function startSupervisor(
   options: Omit<AppOptions, 'part' | 'local' | 'places'> & { signal?: AbortSignal },
 ): Promise<Service> {
   const { env, cwd, log, version, clock = systemClock, ids = systemIds } = options
+  // The configuration as it was read goes to the processes, which resolve it themselves: with `running`, in which secrets
+  // are resolved, they would travel over the pipe.
   const workers = workersOf(options.config)
   let raw = options.config
   const begun = clock.now()
@@ -49,11 +51,13 @@ export async function startSupervisor(
     return part
   }
   const dataDir = await openDataDir(raw, env, cwd)
+  // Found here, once, instead of by every process after it has connected to the database.
   const fault = (await tryListen(raw.server.host, raw.server.port)) ?? (await adminListenFault(raw))
   if (fault) throw fault
   const server = own(await openServer(raw, { dataDir, env, log }))
   await removeConnectionFile(dataDir)
 
+  // With Redis the processes share the windows through it, and nothing is granted.
   const { replicas } = raw.limits
   const isGranted = raw.redis.url === undefined
   const database = own(openDatabase({ connection: server.connection, log, max: 2 }))
@@ -65,6 +69,7 @@ export async function startSupervisor(
   const lastMetrics = new Map<number, Family[]>()
   const board = createNetworkBoard()
   const joint = createJointReload()
+  // Longer than a process takes for its own stop: only one that hangs is killed.
   const stopTimeoutMs = raw.server.shutdown_timeout_seconds * 1000 + 10_000
   const crew: Crew = own(
     await startCrew({
@@ -82,6 +87,7 @@ export async function startSupervisor(
         ready: () => joint.ready(slot),
         slices: (asks: readonly SliceAsk[]) =>
           Promise.all(asks.map((ask) => owner.ask(`${slot}`, ask))),
+        // A filter lives in the process that made it; its id names the slot, so that any process can serve its polls.
         filter: ({ slot: holder, call }: { slot: number; call: FilterCall }) =>
           crew
             .members()
@@ -90,9 +96,11 @@ export async function startSupervisor(
       }),
       onEnded: ({ slot }) => {
         board.gone(slot)
+        // What it counted after the last scrape is lost; the supervisor has no more of it.
         ended = addEnded(ended, lastMetrics.get(slot) ?? [])
         lastMetrics.delete(slot)
         owner
+          // What the process held of the limits is free again.
           .leave(`${slot}`)
           .catch((error: unknown) => log.error({ err: error }, 'counting calls failed'))
       },
@@ -144,6 +152,7 @@ export async function startSupervisor(
     ...{ clock, log },
     read: () => rereadConfig(options),
     current: () => running,
+    // The processes change together: each of them first says that it can, and then all do.
     apply: async (next) => {
       const sent = options.reread?.() ?? next
       await joint.run(crew.members(), sent, () => {

@@ -1,3 +1,6 @@
+// What is written about the configuration, made from its schema: the printed configuration, the example file, the JSON Schema
+// for editors and docs/configuration.md. A key is described once, beside its type, and nowhere else.
+
 import { Document, isCollection, isScalar, stringify, visit } from 'yaml'
 import { shortVariables } from './env-source.ts'
 import { isRecord } from './layers.ts'

@@ -66,6 +66,7 @@ const misnamed = [
 export function createMetrics(version: string, routes: Pick<Routes, 'find'>): Metrics {
   const registry = new Registry()
   const registers = [registry]
+  // Memory, event loop and garbage collection of this process; a supervisor labels them by process.
   collectDefaultMetrics({ register: registry })
   for (const name of misnamed) registry.removeSingleMetric(name)
   new Gauge({
@@ -107,6 +108,7 @@ export function createMetrics(version: string, routes: Pick<Routes, 'find'>): Me
     help: '1 when the last reload of the configuration changed what it should, 0 when it was refused.',
     registers,
   })
+  // Before the first reload: the configuration that was started with is applied.
   lastReload.set(1)
   return {
     reloaded(outcome) {
@@ -232,6 +234,7 @@ function registerShareMetrics(
     labelNames: ['what', 'bound'],
     registers,
     collect() {
+      // The counters live in the shares; this one only shows them, and so starts from nothing at every scrape.
       this.reset()
       const open = connections.status().refused
       const behind = proxied.status().refused

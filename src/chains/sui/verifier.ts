@@ -55,11 +55,13 @@ export function createVerifier({
   const committees = new Map<number, Committee>()
   const counts = createVerificationCounts('full')
   const createClaimsOf = createClaims({ nodes, counts })
+  // Parsed once and used again by the claims, for as long as the checkpoint itself lives.
   const effectsOf = new WeakMap<GrpcTypes.Checkpoint, readonly (Effects | undefined)[]>()
   let anchor: string | null = null
   /** The epoch whose committee no checkpoint proves. */
   let unproven: number | undefined
 
+  /** The oldest one leaves when there are too many; an old checkpoint then asks for it again. */
   const addCommittee = (committee: Committee): Committee => {
     committees.set(committee.epoch, committee)
     for (const epoch of committees.keys()) {
@@ -84,6 +86,7 @@ export function createVerifier({
         throw new Lie('trusted_checkpoint', `checkpoint ${trusted.number} is not the trusted one`)
       if (!summary.nextCommittee)
         throw new Lie('trusted_checkpoint', `checkpoint ${trusted.number} does not end an epoch`)
+      // A later one would prove nothing about an earlier epoch: certificates lead forward only.
       if (summary.epoch < epoch) {
         anchor = `checkpoint ${trusted.number}`
         addCommittee(createCommittee(summary.epoch + 1, summary.nextCommittee))
@@ -178,6 +181,7 @@ export function createVerifier({
       } catch (error) {
         if (!(error instanceof Lie)) throw error
         counts.refuse(error.kind, error.message)
+        // Which node of the run has lied is not known; one that is honest is trusted again after a while.
         for (const node of new Set(given.map(({ node }) => node)))
           nodes.distrust(node, `${error.kind}: ${error.message}`)
         throw new BlockForgedError(`${error.kind}: ${error.message}`)

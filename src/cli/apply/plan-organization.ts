@@ -1,3 +1,7 @@
+// Compares an organization of the document with the installation. Nothing is changed here: every difference becomes a step with
+// the operations that make it, so that `--plan` shows exactly what would run. What the document does not mention stays; with
+// `--prune` what is stored beside it is removed, in lists that the document has.
+
 import type { Path } from '../../app/config/problem.ts'
 import type { Catalogue } from '../../contract/operations/catalogue.ts'
 import type { QuotaName } from '../../contract/quotas.ts'
@@ -111,6 +115,7 @@ async function planKeys(
   if (!keys) return planned
   const { domain, organization } = here
   const stored = await listKeys(organization, tools)
+  // Keys are matched by name: their ids and secrets are made by the service.
   const names = new Set<string>()
   for (const [index, key] of keys.entries()) {
     const path = [...here.path, 'keys', index]

@@ -181,6 +181,7 @@ const securitySchemes = {
 }
 
 const rows: [string, ErrorRow][] = Object.entries(errors)
+// Those left out are of HTTP itself, before an operation is known: they are no answers of an operation.
 const statuses = [...new Set(rows.map(([, row]) => row.status))].filter(
   (status) => ![405, 408, 426, 431, 501].includes(status),
 )

@@ -1,3 +1,6 @@
+// The records of rate limits, and which of them applies: that of the chain, else the organization's `*`, else the default of
+// the configuration. Every change is announced to the other processes; those cache records for a bounded time.
+
 import { OperationError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { services } from '../../contract/variant.ts'
@@ -36,6 +39,7 @@ export const SetRateLimit: AdminHandler<'SetRateLimit'> = async (context, reques
   checkChain(context, request.chain)
   const { organization_id } = await getOrganization(context, request.organization_id)
   const { per_second_limit, per_hour_limit, per_day_limit, per_month_limit } = request
+  // Whole records: a window that is left out of a change would otherwise mean two things.
   const row = await upsertRateLimit(context.db, {
     organization_id,
     chain: request.chain ?? '*',

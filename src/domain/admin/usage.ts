@@ -1,3 +1,6 @@
+// Usage by day, method and key. Operations and calls of the gateway are counted in the same rows, so that their sum is what the
+// rate limits have counted; refused calls are a column of their own.
+
 import { OperationError } from '../../contract/errors/errors.ts'
 import { maxCredentials } from '../../contract/limits.ts'
 import { listCredentials } from '../../storage/access/credentials.ts'

@@ -1,3 +1,5 @@
+// The deliveries of webhooks as the specification shows them: histories with their attempts, and retries.
+
 import { OperationError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { toTimestamp } from '../../lib/clock.ts'
@@ -19,6 +21,7 @@ import { readScope } from '../wallets/scope.ts'
 import { presentHeaders } from './attempt-headers.ts'
 import { getWebhook, getWebhookToSend } from './get-webhook.ts'
 
+// Times are not unique: the id decides the order of equals, so that a page neither repeats nor omits one.
 type Position = [time: number, webhook_history_id: string]
 
 // A notification that is retried often may have many attempts; the newest are enough.

@@ -135,6 +135,8 @@ async function keepEvents(
 
 function check(context: Context, webhook_endpoint: string): void {
   const rules = context.endpoints ?? { reachable: createReachable(), allowHttp: false }
+  // Addresses inside of the operator's network are refused here with a reason. The courier checks the address that a name
+  // resolves to at each attempt: it may change after this.
   const { problem } = checkEndpoint(webhook_endpoint, rules)
   if (problem !== undefined)
     throw invalidRequest([
@@ -235,6 +237,7 @@ export const SendTestWebhook: WalletHandler<'SendTestWebhook'> = async (
 ) => {
   const { organization_id, network_id, family } = await readScope(context)
   return await context.db.transaction().execute(async (trx) => {
+    // A disabled webhook is refused: a test that is held back would look like a failure.
     await getWebhookToSend(trx, { organization_id, network_id }, webhook_id)
     const notification = {
       organization_id,

@@ -118,6 +118,7 @@ export function startSinks(options: SinksOptions): Sinks {
     const rows = await listStreamRows(db, [{ webhook_id, after: position }], size)
     const last = rows.at(-1)?.sequence
     if (last === undefined) return undefined
+    // Opened here and kept by `connections`: the credentials are unsealed once per connection, not per page.
     const source = { organization_id, chain, network }
     const publisher = await connections.get(sink, () => ({
       source,
@@ -129,6 +130,7 @@ export function startSinks(options: SinksOptions): Sinks {
       rows.flatMap((row) => toCloudEvents(source, row)),
       AbortSignal.any([stopping.signal, lost, limit]),
     )
+    // False when the claim has passed to another process: its position counts, and this page is published twice.
     if (!(await advanceSink(db, sink, { position: last, now: new Date(clock.now()) })))
       return undefined
     seen.published += rows.length
@@ -165,6 +167,7 @@ export function startSinks(options: SinksOptions): Sinks {
       }
       await releaseSink(db, sink)
     } catch (error) {
+      // A connection that has failed may have a message half sent: the next attempt has a new one.
       await connections.drop(sink.webhook_id)
       if (lost.aborted) return
       if (!stopping.signal.aborted) return await postpone(sink, error)
@@ -199,6 +202,7 @@ export function startSinks(options: SinksOptions): Sinks {
     const random = ids.bytes(4).readUInt32BE() / 0xffff_ffff
     const pauseMs =
       Math.min(firstPauseMs * 2 ** Math.min(failure_count, 20), longestPauseMs) *
+      // Sinks of one broker would otherwise return to it in the same moment.
       (0.8 + 0.4 * random)
     const now = new Date(clock.now())
     log.warn({ err: error, sink_id: webhook_id, retry_ms: pauseMs }, 'publishing to a sink failed')
@@ -234,6 +238,7 @@ export function startSinks(options: SinksOptions): Sinks {
         return undefined
       })
       if (kept) renewed = clock.now()
+      // While the database cannot be reached nothing is known: the claim counts as lost when its time is over.
       const isExpired = clock.now() - renewed > claimMs
       for (const { sink, lost } of mine)
         if (isExpired || kept?.has(sink.webhook_id) === false) lost.abort(new Error('claim lost'))

@@ -25,6 +25,8 @@ export type BlockInfo = {
   prev: LiteBlockId[]
 }
 
+// A shard is a prefix of account hashes in 64 bits: the prefix, then a one, then zeros. The lowest bit that is set
+// says how long the prefix is.
 const mostBits = 64n
 const mask = (1n << mostBits) - 1n
 const lowBit = (shard: bigint): bigint => shard & -shard & mask
@@ -51,6 +53,7 @@ export const reading = <value>(what: string, read: () => value): value => {
   }
 }
 
+// Cells have no names: the tag of a constructor is the only sign of reading the right thing.
 const expectTag = (slice: Slice, bits: number, tag: number): void => {
   if (slice.loadUint(bits) !== tag) throw new Error('another constructor')
 }
@@ -86,6 +89,7 @@ export function readInfo(block: Cell): BlockInfo {
   const prefix = info.loadUintBig(64)
   const shard = (prefix & ~((1n << (64n - BigInt(depth))) - 1n)) | (1n << (63n - BigInt(depth)))
   const time = info.loadUint(32)
+  // Logical times, the hash of the validators, their catchain and the last masterchain block: not needed here.
   info.skip(64 + 64 + 32 + 32 + 32)
   const prevKeySeqno = info.loadUint(32)
   if (isNotMaster) info.loadRef()
@@ -135,6 +139,7 @@ export function readShardTops(block: Cell): LiteBlockId[] {
       walk(tree.loadRef().beginParse(), workchain, right)
       return
     }
+    // Both versions of the description of a shard begin with the same fields.
     const tag = tree.loadUint(4)
     if (tag !== 0xa && tag !== 0xb) throw new Error('another constructor')
     const seqno = tree.loadUint(32)
@@ -233,6 +238,7 @@ export function readProvenBalance(proof: Buffer, block: LiteBlockId, account: Bu
     const found = cells.find(({ refs }) => refs[0]?.hash(0).equals(root_hash))
     return provenRoot(found ?? missing(), root_hash)
   }
+  // Proofs are of two trees: the header of the block, and the state that it commits to.
   const update = find(block.root_hash).refs[2]!
   if (update.type !== CellType.MerkleUpdate) throw new Error('no change of the state')
   const after = update.beginParse(true)
@@ -247,6 +253,7 @@ export function readProvenBalance(proof: Buffer, block: LiteBlockId, account: Bu
     accounts.loadRef().beginParse(),
   )
   const balance = found.get(account)
+  // A node could hide an account by pruning the path to it; absence has to be proved as well.
   if (balance === undefined) assertAbsent(state.refs[1]!.refs[0]!, account)
   return balance ?? 0n
 }
