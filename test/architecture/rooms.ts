@@ -315,7 +315,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'server-user',
   ],
   'storage/metrics': ['counts', 'metrics', 'tables', 'websocket-clients'],
-  'storage/migrations': ['files', 'migrate', 'plan'],
+  'storage/migrations': ['files', 'lock', 'migrate', 'plan'],
   'storage/pg': [
     'binary-arrays',
     'bulk',
