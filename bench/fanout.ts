@@ -45,6 +45,7 @@ async function startPortolan() {
         ...process.env,
         CI: 'true',
         PORTOLAN_PORT: '0',
+        PORTOLAN_SERVER__WORKERS: '1',
         PORTOLAN_SECURITY__DEVELOPMENT_RULES: 'true',
         PORTOLAN_DATA_DIR: join(dir, 'data'),
         PORTOLAN_CHAINS__C: JSON.stringify({ networks }),

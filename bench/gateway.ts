@@ -79,6 +79,7 @@ async function startPortolan(stub: string): Promise<{ connection: ConnectionFile
         ...process.env,
         CI: 'true',
         PORTOLAN_PORT: '0',
+        PORTOLAN_SERVER__WORKERS: '1',
         PORTOLAN_SECURITY__DEVELOPMENT_RULES: 'true',
         PORTOLAN_DATA_DIR: dataDir,
         PORTOLAN_LOGGING__LEVEL: 'info',

@@ -77,6 +77,7 @@ const child = () =>
       ...process.env,
       CI: 'true',
       PORTOLAN_PORT: '0',
+      PORTOLAN_SERVER__WORKERS: '1',
       PORTOLAN_DATA_DIR: join(dir, 'data'),
       PORTOLAN_LOGGING__LEVEL: 'info',
       PORTOLAN_CHAINS__Q: JSON.stringify({

@@ -40,6 +40,7 @@ const start = async (name: string, env: Record<string, string>): Promise<Service
       ...process.env,
       CI: 'true',
       PORTOLAN_PORT: '0',
+      PORTOLAN_SERVER__WORKERS: '1',
       PORTOLAN_SECURITY__DEVELOPMENT_RULES: 'true',
       PORTOLAN_DATA_DIR: dataDir,
       PORTOLAN_LIMITS__PER_SECOND_LIMIT: '1000000',

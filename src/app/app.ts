@@ -226,17 +226,21 @@ export async function startApp(options: AppOptions): Promise<App> {
 
   own(reloader)
   const parts = starting.move()
+  let isReplaced = false
   let stopped: Promise<void> | undefined
   return {
     ...{ base_url, ws_url, port, admin_url, dataDir, connectionFile, demo },
     database: server.mode,
     views: { status, metrics: metrics.families, callFilter: networks.callFilter },
-    retire: () => late.sockets?.retire(),
+    retire: () => {
+      isReplaced = true
+      late.sockets?.retire()
+    },
     sign_in_url,
     reload: reloader.reload,
     untracked: () => listUntracked(db, wallets.problems()),
     drain: async (signal) => {
-      listeners.drain()
+      listeners.drain(isReplaced)
       const { drain_seconds, shutdown_timeout_seconds } = config.server
       const seconds = drain_seconds ?? (developmentRules ? 0 : usualDrainSeconds)
       const ms = Math.min(seconds, shutdown_timeout_seconds) * 1000

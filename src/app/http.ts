@@ -44,7 +44,7 @@ export type Listeners = {
   /** Address of the operator's routes; undefined when they are off. */
   admin_url: string | undefined
   /** `/ready` answers 503 from now on, and connections are closed after their next answer. */
-  drain(): void
+  drain(isReplaced?: boolean): void
 }
 
 /** What the listeners serve. */
@@ -111,7 +111,10 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
     access.finished(finished)
   }
   let isDraining = false
-  const notReady = async () => (isDraining ? 'The service is stopping.' : await served.readiness())
+  // Another process serves on the same port: the service as a whole stays ready.
+  let isTakenOver = false
+  const notReady = async () =>
+    isDraining && !isTakenOver ? 'The service is stopping.' : await served.readiness()
 
   const serve = createServe({
     read: createEnvelopeReader({ batchLimit: gateway.batch_limit }),
@@ -226,8 +229,9 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
     ws_url: server.ws_url ?? base_url.replace(/^http/, 'ws'),
     port: http.address.port,
     admin_url: admin?.admin_url,
-    drain: () => {
+    drain: (isReplaced = false) => {
       isDraining = true
+      isTakenOver = isReplaced
       http.drain()
     },
   }

@@ -61,6 +61,7 @@ const environmentOf = (options: Surroundings) => ({
   HOME: process.env.HOME,
   NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'),
   PORTOLAN_PORT: '0',
+  PORTOLAN_SERVER__WORKERS: '1',
   PORTOLAN_DATABASE__EMBEDDED__SETTINGS: fast,
   ...(options.dataDir !== undefined && { PORTOLAN_DATA_DIR: options.dataDir }),
   ...options.env,

@@ -147,8 +147,18 @@ async function runSeed(
   await check(world, call, { member, accounts, outcome, path })
 }
 
-const newKey = async ({ command }: World, organization: string): Promise<Pair> =>
-  JSON.parse(await command('keys', 'create', organization, '--role', 'member', '--json')) as Pair
+/** Makes a key. The command is repeated while the database is down: it talks to PostgreSQL itself. */
+async function newKey({ command }: World, organization: string): Promise<Pair> {
+  const deadline = Date.now() + retryMs
+  while (true)
+    try {
+      const made = await command('keys', 'create', organization, '--role', 'member', '--json')
+      return JSON.parse(made) as Pair
+    } catch (error) {
+      if (Date.now() > deadline) throw error
+      await delay(500)
+    }
+}
 
 type Load = { isOver(): boolean; outcome: Outcome }
 

@@ -48,6 +48,7 @@ async function start(dataDir: string, args: readonly string[]): Promise<Service>
       ...process.env,
       CI: 'true',
       PORTOLAN_PORT: '0',
+      PORTOLAN_SERVER__WORKERS: '1',
       PORTOLAN_DATA_DIR: dataDir,
       PORTOLAN_LOGGING__FORMAT: 'json',
     },

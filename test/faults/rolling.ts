@@ -144,6 +144,7 @@ export async function runRolling(options: {
     ...env,
     PORTOLAN_DATA_DIR: join(folder, `data-${index}`),
     PORTOLAN_PORT: `${ports[index]}`,
+    PORTOLAN_SERVER__WORKERS: '1',
   })
   const isReady = (index: number) =>
     fetch(`http://127.0.0.1:${ports[index]}/ready`, { headers: { connection: 'close' } }).then(

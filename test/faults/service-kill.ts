@@ -42,6 +42,7 @@ async function start(dataDir: string): Promise<Service> {
       ...process.env,
       CI: 'true',
       PORTOLAN_PORT: '0',
+      PORTOLAN_SERVER__WORKERS: '1',
       PORTOLAN_SECURITY__DEVELOPMENT_RULES: 'true',
       PORTOLAN_DATA_DIR: dataDir,
       ...unlimited,

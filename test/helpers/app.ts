@@ -86,7 +86,7 @@ export const shiftedClock = (): Clock & { shift(ms: number): void } => {
 }
 
 /** The address of a database on a unix socket. */
-const databaseUrl = ({ host, user, database }: FreshDatabase['connection']): string =>
+export const databaseUrl = ({ host, user, database }: FreshDatabase['connection']): string =>
   `postgres:///${database}?host=${encodeURIComponent(host)}&user=${user}`
 
 /**

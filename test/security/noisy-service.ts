@@ -116,6 +116,7 @@ export async function startNoisyService(node: 'scripted' | 'anvil'): Promise<Noi
     CI: 'true',
     PORTOLAN_DATA_DIR: dataDir,
     PORTOLAN_PORT: '0',
+    PORTOLAN_SERVER__WORKERS: '1',
     // Webhooks of this program go to loopback.
     PORTOLAN_SECURITY__DEVELOPMENT_RULES: 'true',
     PORTOLAN_QUOTAS__WEBHOOKS: `${webhookQuota}`,

@@ -206,6 +206,7 @@ export async function startService(
       ...process.env,
       CI: 'true',
       PORTOLAN_PORT: '0',
+      PORTOLAN_SERVER__WORKERS: '1',
       PORTOLAN_DATA_DIR: dataDir,
       PORTOLAN_DATABASE__URL: url,
       PORTOLAN_SECURITY__MASTER_KEY: master_key,

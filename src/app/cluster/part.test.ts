@@ -1,7 +1,8 @@
+import { availableParallelism } from 'node:os'
 import { describe, expect, it } from 'vitest'
 import { loadConfig } from '../config/load.ts'
 import type { Overrides } from '../config/schema.ts'
-import { partConfig, workersOf } from './part.ts'
+import { growsByItself, partConfig, workersOf, workersWithin } from './part.ts'
 
 const load = (overrides: Overrides = {}) => loadConfig({ env: {}, cwd: '/', overrides })
 const plan = {
@@ -9,16 +10,23 @@ const plan = {
 }
 
 describe('the number of workers', () => {
-  it('is one unless it is configured, or where no requests are served', () => {
-    expect(workersOf(load())).toBe(1)
+  it('is as configured, and one where no requests are served', () => {
+    expect(workersOf(load({ server: { workers: 1 } }))).toBe(1)
     expect(workersOf(load({ server: { workers: 3 } }))).toBe(3)
     expect(workersOf(load({ server: { workers: 3, roles: ['tracker', 'courier'] } }))).toBe(1)
   })
 
-  it('is at most 8 by itself', () => {
-    const count = workersOf(load({ server: { workers: 'auto' } }))
-    expect(count).toBeGreaterThanOrEqual(1)
-    expect(count).toBeLessThanOrEqual(8)
+  it('is by default the number of cores, at most 8', () => {
+    expect(workersOf(load())).toBe(Math.min(8, availableParallelism()))
+    expect(growsByItself(load())).toBe(process.platform === 'linux')
+    expect(growsByItself(load({ server: { workers: 2 } }))).toBe(false)
+  })
+
+  it('is limited by the memory that is free when the service grows', () => {
+    const gigabyte = 1024 ** 3
+    expect(workersWithin(8, 16 * gigabyte)).toBe(8)
+    expect(workersWithin(8, gigabyte)).toBe(3)
+    expect(workersWithin(8, gigabyte / 4)).toBeLessThan(2)
   })
 })
 

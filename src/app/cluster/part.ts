@@ -39,6 +39,19 @@ export function workersOf({ server }: Pick<Config, 'server'>): number {
 }
 
 const mostByItself = 8
+// What a process needs, with room for its cache.
+const bytesPerProcess = 256 * 1024 * 1024
+
+/**
+ * Whether the service begins as one process and becomes several when it is busy. Needs a port that processes share by
+ * the system: elsewhere the supervisor itself listens for the others.
+ */
+export const growsByItself = ({ server }: Pick<Config, 'server'>): boolean =>
+  server.workers === 'auto' && process.platform === 'linux'
+
+/** How many processes can serve requests with this much free memory, beside the one in the background. */
+export const workersWithin = (workers: number, availableBytes: number): number =>
+  Math.min(workers, Math.floor(availableBytes / bytesPerProcess) - 1)
 
 /** The roles that answer requests. */
 export const requestRoles: readonly ServerRole[] = ['api', 'gateway', 'console']

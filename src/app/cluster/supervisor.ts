@@ -1,6 +1,7 @@
-// Several processes as one service: one command, one log, one port, one place for the operator. The supervisor serves no
-// request itself: it opens the database, starts and replaces processes, owns the limits that they share, and adds up
-// what they show. It uses the app, which runs in each process with some of the roles.
+// Several processes as one service: one command, one log, one port, one place for the operator. The supervisor opens the
+// database, starts and replaces processes, owns the limits that they share, and adds up what they show. It uses the app,
+// which runs in each process with some of the roles. A service that grows by itself begins with the whole app in the
+// process of the supervisor, and replaces it by processes when it is busy.
 
 import { createLimiter } from '../../domain/limits/limiter.ts'
 import { createSliceOwner, type SliceAsk } from '../../domain/limits/slice-owner.ts'
@@ -23,11 +24,15 @@ import type { Family } from '../metrics/render.ts'
 import { mergeLive } from '../reload/difference.ts'
 import { createReloader } from '../reload/reload.ts'
 import { rereadConfig } from '../reload/reread.ts'
-import { type Crew, startCrew } from './crew.ts'
+import type { Channel, Handlers } from './channel.ts'
+import { type Crew, type ShownProcess, startCrew } from './crew.ts'
+import { type GrowthRule, watchLoad } from './growth.ts'
 import { createJointReload } from './joint-reload.ts'
+import type { Member } from './member.ts'
 import { mergeStatus } from './merge-status.ts'
+import type { StartMessage } from './messages.ts'
 import { createNetworkBoard } from './network-board.ts'
-import { type PartPlan, requestRoles, workersOf } from './part.ts'
+import { growsByItself, type PartPlan, requestRoles, workersOf, workersWithin } from './part.ts'
 
 // A process that does not answer in time is left out of the view, not waited for.
 const viewTimeoutMs = 10_000
@@ -35,7 +40,10 @@ const profileMarginMs = 10_000
 
 /** Starts the processes of a service. */
 export async function startSupervisor(
-  options: Omit<AppOptions, 'part' | 'local' | 'places'> & { signal?: AbortSignal },
+  options: Omit<AppOptions, 'part' | 'local' | 'places'> & {
+    signal?: AbortSignal
+    growth?: GrowthRule
+  },
 ): Promise<Service> {
   const { env, cwd, log, version, clock = systemClock, ids = systemIds } = options
   // The configuration as it was read goes to the processes, which resolve it themselves: with `running`, in which secrets
@@ -43,18 +51,21 @@ export async function startSupervisor(
   const workers = workersOf(options.config)
   let raw = options.config
   const begun = clock.now()
-  const started = resolveChains(raw, env)
-  let running = started
   await using starting = new AsyncDisposableStack()
   const own: Own = (part) => {
     starting.defer(() => part.stop())
     return part
   }
+  const early = options.server
+  // First: it has to stop also where the start fails before the database is used.
+  if (early) own({ stop: async () => await (await early.catch(() => undefined))?.stop() })
+  const started = resolveChains(raw, env)
+  let running = started
   const dataDir = await openDataDir(raw, env, cwd)
   // Found here, once, instead of by every process after it has connected to the database.
   const fault = (await tryListen(raw.server.host, raw.server.port)) ?? (await adminListenFault(raw))
   if (fault) throw fault
-  const server = own(await openServer(raw, { dataDir, env, log }))
+  const server = await (early ?? openServer(raw, { dataDir, env, log }).then(own))
   await removeConnectionFile(dataDir)
 
   // With Redis the processes share the windows through it, and nothing is granted.
@@ -69,48 +80,107 @@ export async function startSupervisor(
   const lastMetrics = new Map<number, Family[]>()
   const board = createNetworkBoard()
   const joint = createJointReload()
+  const inTurn = createTurns()
   // Longer than a process takes for its own stop: only one that hangs is killed.
   const stopTimeoutMs = raw.server.shutdown_timeout_seconds * 1000 + 10_000
-  const crew: Crew = own(
-    await startCrew({
-      plans: plansOf(raw, workers),
+  // One of them, and both while the service grows.
+  let inside: Member | undefined
+  let crew: Crew | undefined
+  const members = () => [...(crew?.members() ?? []), ...(inside ? [inside] : [])]
+
+  const messageOf = (plan: PartPlan, port: number | undefined): StartMessage => ({
+    ...{ plan, config: raw, cwd, version },
+    isGranted: isGranted && plan.name !== background && plan.name !== whole,
+    port: plan.name === background ? 0 : (port ?? raw.server.port),
+    server: { mode: server.mode, connection: server.connection, direct: server.direct },
+    reusePort: process.platform === 'linux' && plan.name !== background,
+  })
+  const handlersOf = (
+    { slot, name }: PartPlan,
+    process: Pick<Channel, 'ask' | 'post'>,
+  ): Handlers => ({
+    ...board.handlersOf(slot, process, { isServing: name !== background }),
+    ready: () => joint.ready(slot),
+    slices: (asks: readonly SliceAsk[]) =>
+      Promise.all(asks.map((ask) => owner.ask(`${slot}`, ask))),
+    // A filter lives in the process that made it; its id names the slot, so that any process can serve its polls.
+    filter: ({ slot: holder, call }: { slot: number; call: FilterCall }) =>
+      members()
+        .find(({ plan }) => plan.slot === holder)
+        ?.ask('filter', call) ?? filterGone,
+  })
+  const onEnded = ({ slot }: PartPlan) => {
+    board.gone(slot)
+    // What it counted after the last scrape is lost; the supervisor has no more of it.
+    ended = addEnded(ended, lastMetrics.get(slot) ?? [])
+    lastMetrics.delete(slot)
+    owner
+      .leave(`${slot}`)
+      .catch((error: unknown) => log.error({ err: error }, 'counting calls failed'))
+  }
+  const openCrew = (count: number, port?: number) =>
+    startCrew({
+      plans: plansOf(raw, count),
       ...{ clock, log, stopTimeoutMs, signal: options.signal },
-      messageOf: (plan, port) => ({
-        ...{ plan, config: raw, cwd, version },
-        isGranted: isGranted && plan.shares > 0 && plan.name !== background,
-        port: plan.name === background ? 0 : (port ?? raw.server.port),
-        server: { mode: server.mode, connection: server.connection, direct: server.direct },
-        reusePort: process.platform === 'linux' && plan.name !== background,
-      }),
-      handlersOf: ({ slot, name }, process) => ({
-        ...board.handlersOf(slot, process, { isServing: name !== background }),
-        ready: () => joint.ready(slot),
-        slices: (asks: readonly SliceAsk[]) =>
-          Promise.all(asks.map((ask) => owner.ask(`${slot}`, ask))),
-        // A filter lives in the process that made it; its id names the slot, so that any process can serve its polls.
-        filter: ({ slot: holder, call }: { slot: number; call: FilterCall }) =>
-          crew
-            .members()
-            .find(({ plan }) => plan.slot === holder)
-            ?.ask('filter', call) ?? filterGone,
-      }),
-      onEnded: ({ slot }) => {
-        board.gone(slot)
-        // What it counted after the last scrape is lost; the supervisor has no more of it.
-        ended = addEnded(ended, lastMetrics.get(slot) ?? [])
-        lastMetrics.delete(slot)
-        owner
-          // What the process held of the limits is free again.
-          .leave(`${slot}`)
-          .catch((error: unknown) => log.error({ err: error }, 'counting calls failed'))
-      },
-    }),
-  )
+      messageOf: (plan, chosen) => messageOf(plan, chosen ?? port),
+      ...{ handlersOf, onEnded },
+    })
+
+  /** The whole app in this process. */
+  const openInside = async () => {
+    const plan = { name: whole, roles: raw.server.roles, shares: 1, callers: 1, slot: wholeSlot }
+    const { startInside } = await import('./inside.ts')
+    const { member, started } = await startInside(messageOf(plan, undefined), {
+      ...{ ...options, env, log },
+      limiter: isGranted
+        ? {
+            ...{ take: owner.take, flush: limiter.flush, status: limiter.status },
+            // The supervisor needs it after the app.
+            stop: limiter.flush,
+          }
+        : undefined,
+      handlersOf: (process) => handlersOf(plan, process),
+    })
+    inside = member
+    void member.ended.then(() => onEnded(plan))
+    return started
+  }
+
+  /** Continues in several processes. They serve before the app in this process ends. */
+  const grow = async (port: number): Promise<void> => {
+    const count = workersWithin(workers, process.availableMemory())
+    if (count < 2) throw new Error('There is too little memory for more processes.')
+    log.info({ workers: count }, 'the service is busy and continues in several processes')
+    crew = await openCrew(count, port)
+    const last = await inside?.ask<Family[]>('metrics').catch(() => undefined)
+    if (last) lastMetrics.set(wholeSlot, last)
+    await inside?.stop('retire', stopTimeoutMs)
+    inside = undefined
+    log.info({ workers: count }, 'the service runs in several processes')
+  }
+
+  own({
+    stop: async () => {
+      // A growth that is under way ends by the signal, or is complete.
+      await inTurn(async () => {})
+      await Promise.all([crew?.stop(), inside?.stop('stop', stopTimeoutMs)])
+    },
+  })
+  const opened = growsByItself(raw)
+    ? await openInside()
+    : await openCrew(workers).then((all) => {
+        crew = all
+        return all.started
+      })
+  if (inside) {
+    const { growth: rule } = options
+    own(watchLoad({ log, rule, grow: () => inTurn(() => grow(opened.port)) }))
+  }
 
   /** What each process answers; without those that do not. */
   const gather = async <answer>(kind: string) => {
     const all = await Promise.all(
-      crew.members().map(async (member) => ({
+      members().map(async (member) => ({
         member,
         answer: await member.ask<answer>(kind, undefined, viewTimeoutMs).catch(() => undefined),
       })),
@@ -144,7 +214,7 @@ export async function startSupervisor(
       uptime_seconds: Math.floor((clock.now() - begun) / 1000),
       configuration: { ...(file !== undefined && { file }), ...(last_reload && { last_reload }) },
       ...(isGranted && { limits: limiter.status() }),
-      processes: crew.list(),
+      processes: [...(crew?.list() ?? []), ...(inside ? [shown(inside)] : [])],
     }
   }
 
@@ -153,15 +223,16 @@ export async function startSupervisor(
     read: () => rereadConfig(options),
     current: () => running,
     // The processes change together: each of them first says that it can, and then all do.
-    apply: async (next) => {
-      const sent = options.reread?.() ?? next
-      await joint.run(crew.members(), sent, () => {
-        running = mergeLive(started, next)
-        raw = mergeLive(options.config, sent)
-        options.setLogLevel?.(running.logging.level)
-      })
-      await writeConnection()
-    },
+    apply: (next) =>
+      inTurn(async () => {
+        const sent = options.reread?.() ?? next
+        await joint.run(members(), sent, () => {
+          running = mergeLive(started, next)
+          raw = mergeLive(options.config, sent)
+          options.setLogLevel?.(running.logging.level)
+        })
+        await writeConnection()
+      }),
     onReloaded: () => {},
   })
 
@@ -169,7 +240,9 @@ export async function startSupervisor(
     kind: string,
     { seconds, process: name }: { seconds: number; process?: string | undefined },
   ) => {
-    const found = crew.members().find(({ plan }) => plan.name === (name ?? firstWorker))
+    const isAsked = ({ plan }: Member) =>
+      name === undefined ? plan.name !== background : plan.name === name
+    const found = members().find(isAsked)
     if (!found) throw new Error('There is no such process.')
     return await found.ask<string>('profile', { kind, seconds }, seconds * 1000 + profileMarginMs)
   }
@@ -179,7 +252,7 @@ export async function startSupervisor(
     { log, ids, onFinished: () => {}, shutdownTimeoutMs: 1_000 },
   )
   if (admin) own(admin)
-  const { base_url, ws_url, port, demo } = crew.started
+  const { base_url, ws_url, port, demo } = opened
   const writeConnection = () =>
     writeConnectionFile(dataDir, {
       ...{ base_url, ws_url, ...(admin && { admin_url: admin.admin_url }), ...demo },
@@ -199,8 +272,7 @@ export async function startSupervisor(
     untracked: async () => (await gather<string[]>('untracked'))[0]?.answer ?? [],
     drain: async () => {
       await Promise.all(
-        crew
-          .members()
+        members()
           .filter(({ plan }) => plan.name !== background)
           .map((member) => member.ask('drain', undefined, stopTimeoutMs).catch(() => {})),
       )
@@ -213,7 +285,24 @@ export async function startSupervisor(
 }
 
 const background = 'background'
-const firstWorker = 'worker-1'
+// All roles in the process of the supervisor. A crew counts its slots from 1.
+const whole = 'service'
+const wholeSlot = 255
+
+const shown = ({ plan: { name, roles }, pid, started_time }: Member): ShownProcess => ({
+  ...{ name, roles, state: 'running', pid: pid ?? null, restarts: 0 },
+  start_time: toTimestamp(started_time),
+})
+
+/** Runs one work after the other: a reload reaches all processes, also those that are being started. */
+function createTurns() {
+  let last: Promise<unknown> = Promise.resolve()
+  return <result>(work: () => Promise<result>): Promise<result> => {
+    const next = last.then(work, work)
+    last = next.catch(() => {})
+    return next
+  }
+}
 
 /** One process for the work that no request waits for, where there is any, and those that serve requests. */
 function plansOf({ server }: Config, workers: number): Omit<PartPlan, 'slot'>[] {

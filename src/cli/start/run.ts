@@ -146,10 +146,7 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
     const app =
       local ??
       (workersOf(config) > 1
-        ? await (await import('../../app/cluster/supervisor.ts')).startSupervisor({
-            ...alone,
-            signal,
-          })
+        ? await startSeveral({ ...alone, signal })
         : await startAlone(alone, signal))
     const announce = async () => {
       const facts = bannerFacts(app, {
@@ -176,15 +173,30 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
   }
 }
 
-/** Starts a service of one process. Its database starts while its modules are loaded. */
+/** Starts a service of one process. */
 async function startAlone(options: AppOptions, signal: AbortSignal): Promise<Service> {
+  const server = await beginDatabase(options, signal)
+  const { startApp } = await import('../../app/app.ts')
+  return await startApp({ ...options, server: server?.promise, signal })
+}
+
+/** Starts a service of several processes, or of one that may become several. */
+async function startSeveral(options: AppOptions & { signal: AbortSignal }): Promise<Service> {
+  const server = await beginDatabase(options, options.signal)
+  const { startSupervisor } = await import('../../app/cluster/supervisor.ts')
+  return await startSupervisor({ ...options, server: server?.promise })
+}
+
+/**
+ * Starts the embedded database while modules are loaded, which keeps this thread busy for 600 ms. A server with data is
+ * up within 120 ms; creating a new one takes longer, in processes of its own. An error is reported by the start of the
+ * service.
+ */
+async function beginDatabase(options: AppOptions, signal: AbortSignal) {
   const { beginServer } = await import('../../app/data-directory.ts')
   const server = beginServer(options.config, { ...options, signal })
-  // Loading the modules keeps this thread busy for 600 ms. A server with data is up within 120 ms; creating a new one
-  // takes longer, in processes of its own. An error is reported by the start of the service.
   await Promise.race([server?.catch(() => {}), delay(serverHeadStartMs)])
-  const { startApp } = await import('../../app/app.ts')
-  return await startApp({ ...options, server, signal })
+  return server && { promise: server }
 }
 
 /** Says why local chains cannot be started by default. Chains that were asked for are an error. */

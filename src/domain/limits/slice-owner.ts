@@ -26,6 +26,8 @@ export type SliceReply = {
 /** Grants parts of the limits to processes that admit calls themselves. */
 export type SliceOwner = {
   ask(holder: string, ask: SliceAsk): Promise<SliceReply>
+  /** For calls that the owner's own process admits, beside what it has granted to others. */
+  take: Limiter['take']
   /** A process is gone: what it held counts as admitted. */
   leave(holder: string): Promise<void>
 }
@@ -122,6 +124,14 @@ export function createSliceOwner(options: {
 
   return {
     ask,
+    take: (given) => {
+      const total = held.size === 0 ? 0 : (held.get(keyOf(given))?.total ?? 0)
+      if (total === 0) return limiter.take(given)
+      const decision = limiter.take({ ...given, limits: left(given.limits, total) })
+      return decision instanceof Promise
+        ? decision.then((one) => named(one, given.limits))
+        : named(decision, given.limits)
+    },
     leave: async (holder) => {
       for (const entry of [...held.values()]) {
         const own = entry.byHolder.get(holder) ?? 0

@@ -170,4 +170,20 @@ describe('processes that share a limit by parts', () => {
     const blocked = await world.start('other').take({ ...call, limits: perSecond(0) })
     expect(blocked).toMatchObject({ allowed: false, limit: 0 })
   })
+
+  it('leave no room for calls that the owner admits itself beside them', async () => {
+    const world = createWorld(1, () => 0)
+    const limits = perSecond(100)
+    const isAdmitted = async (limiter: Pick<Limiter, 'take'>) =>
+      (await limiter.take({ ...call, limits })).allowed
+    let admitted = 0
+    for (let turn = 0; turn < 300; turn++) {
+      const limiter = turn % 3 === 0 ? world.owner : world.limiters[0]!
+      if (await isAdmitted(limiter)) admitted++
+    }
+    expect(admitted).toBeLessThanOrEqual(100)
+    expect(admitted).toBeGreaterThan(90)
+    const { limit } = await world.owner.take({ ...call, limits })
+    expect(limit).toBe(100)
+  })
 })

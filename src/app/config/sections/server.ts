@@ -42,9 +42,9 @@ export const serverSection = Type.Object(
     }),
     workers: Type.Union([Type.Integer({ minimum: 1, maximum: 64 }), Type.Literal('auto')], {
       description:
-        'How many processes serve requests. With 1 the service is one process. With more, one process supervises the others: as many as named serve requests on the one port, and one more tracks, delivers and sends. `auto` is the number of cores, at most 8. Rate limits hold for all together. With local chains the service is always one process. See scale.md.',
-      default: 1,
-      example: 'auto',
+        'How many processes serve requests. With 1 the service is always one process. With more, one process supervises the others: as many as named serve requests on the one port, and one more tracks, delivers and sends. `auto` begins with one process; when it uses more than half of a core for 5 seconds, the service continues in as many processes as there are cores, at most 8. Rate limits hold for all together. With local chains the service is always one process. See scale.md.',
+      default: 'auto',
+      example: 4,
       expects: 'a whole number from 1 to 64, or `auto`',
     }),
     roles: Type.Array(Type.Enum([...serverRoles]), {

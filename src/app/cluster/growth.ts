@@ -1,0 +1,58 @@
+import type { Log } from '../../lib/log.ts'
+
+/** When a service of one process continues in several. */
+export type GrowthRule = {
+  /** How much of a core it uses, on average over the last samples. */
+  busyShare: number
+  samples: number
+  everyMs: number
+  /** After an attempt that failed. */
+  pauseMs: number
+}
+
+// Half of a core for five seconds: below what one process can do, and above what an idle service or a short burst needs.
+// The values were chosen, not measured.
+const usualRule: GrowthRule = { busyShare: 0.5, samples: 5, everyMs: 1_000, pauseMs: 60_000 }
+
+/** Calls `grow` when this process is busy, until it has succeeded once. */
+export function watchLoad(options: {
+  grow(): Promise<void>
+  log: Log
+  rule?: GrowthRule | undefined
+  /** CPU time of this process, in microseconds. */
+  cpu?(): number
+  now?(): number
+}): { stop(): Promise<void> } {
+  const { grow, log, rule = usualRule } = options
+  const { cpu = ownCpu, now = () => performance.now() } = options
+  const last: { time: number; cpu: number }[] = []
+  let pausedUntil = 0
+
+  const attempt = async () => {
+    pausedUntil = Number.POSITIVE_INFINITY
+    try {
+      await grow()
+      void stop()
+    } catch (error) {
+      log.error({ err: error }, 'starting more processes failed, will retry')
+      pausedUntil = now() + rule.pauseMs
+      last.length = 0
+    }
+  }
+  const timer = setInterval(() => {
+    const sample = { time: now(), cpu: cpu() }
+    if (sample.time < pausedUntil) return
+    last.push(sample)
+    if (last.length <= rule.samples) return
+    const first = last.shift()!
+    const share = (sample.cpu - first.cpu) / 1000 / (sample.time - first.time)
+    if (share >= rule.busyShare) void attempt()
+  }, rule.everyMs).unref()
+  const stop = async () => clearInterval(timer)
+  return { stop }
+}
+
+const ownCpu = (): number => {
+  const { user, system } = process.cpuUsage()
+  return user + system
+}
