@@ -1,3 +1,6 @@
+// A masterchain block with the transactions of all shard blocks that it commits. A transaction is identified by the hash of its
+// cells, which proves it; what a server says beside the cells is used for looking up only.
+
 import type { AssetKey } from '../../contract/records/assets.ts'
 import type {
   BlockContent,

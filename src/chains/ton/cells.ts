@@ -1,3 +1,6 @@
+// Helpers on cells. Senders choose the cells of a message, so every walk is bounded and nothing that cannot be read fails a
+// block.
+
 import { type Address, beginCell, Cell, Dictionary, type Message, type Slice } from '@ton/core'
 
 /** The messages of a transaction as the cells that they are: written again they may hash otherwise. */

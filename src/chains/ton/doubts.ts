@@ -1,3 +1,6 @@
+// Memory of what nodes have given that cannot be true. A single contradiction may be a fault of the moment; it counts after a
+// number of attempts over a time.
+
 /** What is remembered of transactions that nodes gave, to find those that cannot be true. */
 export type Doubts = {
   /**

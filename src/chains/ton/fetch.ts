@@ -1,3 +1,6 @@
+// Fetches a masterchain block: its header, the shard blocks from its tops back to those of the block before, and the pages of
+// their transactions. Every part may come from another node, so all parts of each id are compared.
+
 import type { AssetKey } from '../../contract/records/assets.ts'
 import type { BlockHeader, ChainBlock } from '../chain.ts'
 import { ChainUnavailableError } from '../chain.ts'

@@ -1,3 +1,6 @@
+// API v3 is optional and served by another program than API v2, which may fail or lag by itself. Its failures do not count
+// against the node.
+
 import type { Clock } from '../../lib/clock.ts'
 import { NodeFault } from '../nodes/fault.ts'
 import type { RateGate } from '../nodes/rate-gate.ts'

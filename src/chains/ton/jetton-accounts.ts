@@ -1,3 +1,6 @@
+// The account of a token is a contract of its own (TEP-74). Computing its address saves a get-method per owner, which nodes run
+// one at a time.
+
 import { Address, beginCell, Cell, contractAddress } from '@ton/core'
 import type { Tokens } from '../tokens.ts'
 import { type GetMethods, readAddressItem, writeAddress } from './balances.ts'

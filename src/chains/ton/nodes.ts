@@ -1,3 +1,5 @@
+// The node set of a TON network on `chains/nodes`: transport, decoding and the rules of what counts as behind or deleted.
+
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { NodeFault } from '../nodes/fault.ts'

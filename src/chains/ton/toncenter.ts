@@ -1,3 +1,6 @@
+// The transport to one node: the toncenter HTTP API, which several server programs implement with differences that are settled
+// here, so that the rest of the family sees one form.
+
 import { Agent, request } from 'undici'
 import { NodeFault, parseRetryAfter } from '../nodes/fault.ts'
 import type { NodeConfig } from '../nodes/node.ts'

@@ -1,3 +1,6 @@
+// Corrections of what nodes answer, by pattern on the text. Parsing and writing an answer again would cost more than the call
+// and would change the bytes of everything that was right.
+
 import type { RawJson, RpcReply } from '../../chains/evm/pool/pool-types.ts'
 import { isMissingBlock, isUnknownMethod } from './node-errors.ts'
 

@@ -1,3 +1,6 @@
+// Parameters are checked before a node is asked: every node words its complaint differently, some accept what others refuse, and
+// a refused call must not cost a request.
+
 import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
 import type { ParamType, RpcParam } from '../../contract/operations/gateway.ts'
 import { hasDuplicateKeys } from '../../lib/json/json.ts'

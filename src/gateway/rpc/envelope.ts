@@ -1,3 +1,6 @@
+// Reads JSON-RPC envelopes from the text without parsing the params: those are checked by method and passed on as they came.
+// The usual form of a request is recognized by its beginning; any other form takes the general scanner.
+
 import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
 import {
   type JsonText,

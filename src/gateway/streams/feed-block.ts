@@ -1,3 +1,6 @@
+// Blocks and logs in the form in which they are pushed. The text of a header and of a log is made once and shared by every
+// subscriber and filter, because the same log may go to ten thousand sockets.
+
 import { checkBlock } from '../../chains/evm/codec/header-hash.ts'
 import type { Head, RawJson, RpcReply } from '../../chains/evm/pool/pool-types.ts'
 import { answerFixes } from '../rpc/answers.ts'

@@ -1,3 +1,6 @@
+// `resume` of a subscription: what a client has missed since a block, removals included, without a gap and without a
+// duplicate at the seam to the events that follow.
+
 import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { FeedBlock } from './feed-block.ts'

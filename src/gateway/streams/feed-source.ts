@@ -1,3 +1,6 @@
+// Blocks and logs of the feed, fetched once for all subscribers. Any node may answer, and nodes that lag leave logs out without
+// a sign of it: an answer counts when the bloom of the proved header says that nothing is missing.
+
 import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import { createBloomCheck, isBloom, isEmptyBloom } from '../../chains/evm/codec/bloom.ts'
 import type { Head, Pool, RpcReply } from '../../chains/evm/pool/pool-types.ts'

@@ -1,3 +1,6 @@
+// The stream of one network that all subscriptions and filters read. It runs while there is a listener and a while longer, so
+// that clients that come and go do not start it over each time.
+
 import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import type { Head, Pool } from '../../chains/evm/pool/pool-types.ts'
 import type { Clock } from '../../lib/clock.ts'

@@ -1,3 +1,6 @@
+// Which subscriptions want a log. A look-up by address and topic, because comparing each log with each of 20,000
+// subscriptions would take longer than the block time of a fast chain.
+
 import { createLogRanges } from '../rpc/log-ranges.ts'
 import { type LogKeys, type LogQuery, matchesBlock, matchesKeys } from '../rpc/topics.ts'
 

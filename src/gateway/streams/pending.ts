@@ -1,3 +1,6 @@
+// Pending transactions, announced once however many nodes announce them. Nodes are asked only while a client listens: the
+// stream of a large chain is thousands of hashes a second.
+
 import type { Pool } from '../../chains/evm/pool/pool-types.ts'
 import type { FeedBlock } from './feed-block.ts'
 

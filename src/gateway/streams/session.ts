@@ -1,3 +1,6 @@
+// The state of one key on one network between its calls: what it has seen, so that its reads never go back, and what was
+// counted for it since the counters were last stored.
+
 import type { Principal } from '../../domain/access/principal.ts'
 import { latencyBuckets } from '../usage/counters.ts'
 

@@ -1,3 +1,6 @@
+// Sessions are bounded by number. One that leaves memory hands its counters over first, so nothing that was counted is lost;
+// what it had seen is forgotten, which only makes the next read less strict.
+
 import type { Principal } from '../../domain/access/principal.ts'
 import type { Counters } from '../usage/counters.ts'
 import type { UsageDelta } from '../usage/usage.ts'

@@ -1,3 +1,6 @@
+// `subscribe` and `unsubscribe` of one connection. Whatever a subscription takes (its place in the quota, the index and the
+// feed) is given back exactly once, also when the connection ends while the subscription is being made.
+
 import type { Dispatch } from '../rpc/answer.ts'
 import { answered, failed, type OnAnswer, refused } from '../rpc/answer.ts'
 import { findFilterProblem, findRangeProblem, type LogFilter } from '../rpc/check-filter.ts'

@@ -1,3 +1,6 @@
+// All subscriptions of a network. Equal ones of different connections are one group with one id, so that a notification is
+// written as a frame once and the same bytes go to every socket of the group.
+
 import { hash } from 'node:crypto'
 import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
 import type { Ids } from '../../lib/ids.ts'

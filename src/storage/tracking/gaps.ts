@@ -1,3 +1,6 @@
+// Blocks that are not stored completely, with the reason. A gap stays until its blocks are known; it is split when only some of
+// them are, and asked for again with growing pauses.
+
 import { sql } from 'kysely'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'

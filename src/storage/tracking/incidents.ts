@@ -1,3 +1,6 @@
+// Conditions that an operator or an owner is notified of once, however often they are looked at: stuck transactions and limits
+// that are nearly used up.
+
 import { sql } from 'kysely'
 import type { UsagePeriod } from '../access/tables.ts'
 import type { Db } from '../pg/database.ts'

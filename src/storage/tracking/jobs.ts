@@ -1,3 +1,6 @@
+// Work in the background that survives its process. A claim has a number: a job that another process has taken over cannot be
+// ended or moved by the one that lost it.
+
 import { sql } from 'kysely'
 import type { accessTables, JobKind } from '../access/tables.ts'
 import type { RowOf } from '../pg/columns.ts'

@@ -1,3 +1,6 @@
+// Leases with a fencing epoch. Every write of a holder checks the epoch in its own transaction, so that a process which was
+// paused and continues after its lease has expired can store nothing.
+
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
 

@@ -1,3 +1,6 @@
+// Operational events on their way to webhooks. An event is announced page by page and notes how far it is, so that a process
+// that ends in between leaves neither a gap nor a duplicate.
+
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
 import type { OperationalEventRow } from '../tracking/tables.ts'

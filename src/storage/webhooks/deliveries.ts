@@ -1,3 +1,6 @@
+// The history of deliveries for the API: lists, attempts and retries. Tables are large and hot; each query names the index that
+// it is made for, and the plans are pinned by tests.
+
 import { sql } from 'kysely'
 import type { WebhookStatus } from '../../contract/records/states.ts'
 import type { RowOf } from '../pg/columns.ts'

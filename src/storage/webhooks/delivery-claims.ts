@@ -1,3 +1,6 @@
+// What couriers take. A claim is a row until a time (`SKIP LOCKED`), never a lock that is held while a receiver is called, so
+// that a slow receiver holds no connection of the database.
+
 import { sql } from 'kysely'
 import { bulkRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'

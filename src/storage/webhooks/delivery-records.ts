@@ -1,3 +1,6 @@
+// What became of attempts. Lock order: webhooks by id, then the locks of their queues, then rows. A batch without a failure
+// touches no webhook at all, which is nearly all of them.
+
 import { sql } from 'kysely'
 import { bulkRows, unnestRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'

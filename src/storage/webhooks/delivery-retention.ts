@@ -1,3 +1,5 @@
+// Removal of old history. It works in batches and skips what is locked: retention may wait, a delivery may not.
+
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
 import type { WalletScope } from '../wallets/tables.ts'

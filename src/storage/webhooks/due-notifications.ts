@@ -1,3 +1,6 @@
+// What a new head confirms. Every block asks it, so its cost depends on what is due and not on what waits; each organization has
+// a part of the page only.
+
 import { type RawBuilder, sql } from 'kysely'
 import type { NotificationType } from '../../contract/records/states.ts'
 import type { Db } from '../pg/database.ts'

@@ -1,3 +1,6 @@
+// Events that stand for many notifications until a worker writes those (`workers/webhooks/fan-out.ts`). The two tables, of
+// transactions and of state changes, have the same queue per organization.
+
 import { type RawBuilder, sql } from 'kysely'
 import type { WebhookEvent } from '../../contract/records/states.ts'
 import type { RowOf } from '../pg/columns.ts'

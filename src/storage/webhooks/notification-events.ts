@@ -1,3 +1,6 @@
+// One row per transaction and organization instead of one per webhook, where an organization has many webhooks: the block's own
+// transaction stays short, and other organizations do not wait for it.
+
 import { sql } from 'kysely'
 import { bulkRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'

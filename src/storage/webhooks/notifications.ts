@@ -1,3 +1,6 @@
+// Notifications from their first row to the queue. A number (`sequence`) is taken under the lock of the webhook that is held
+// until the commit: numbers have no holes, and none is seen before a smaller one.
+
 import { type RawBuilder, sql } from 'kysely'
 import type { WebhookEvent } from '../../contract/records/states.ts'
 import { distinctBytes } from '../../lib/bytes.ts'

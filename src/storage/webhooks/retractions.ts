@@ -1,3 +1,6 @@
+// The notifications of removed blocks. Those that wait are deleted; those that were sent are followed by one with REORGED, and
+// are detached from the block, so that its return makes a new generation.
+
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
 import { type DeliveryRow, lockWebhooks, type WalletEvent } from './notifications.ts'

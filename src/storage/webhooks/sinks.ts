@@ -1,3 +1,6 @@
+// Sinks: rows of `webhook` without an endpoint, with a broker and a position. The epoch of a claim fences every write, so that a
+// process that was replaced cannot move the position back.
+
 import { sql } from 'kysely'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'

@@ -1,3 +1,6 @@
+// The event stream of an organization on a network, as a webhook without an endpoint. It is written only while it is used: an
+// unused stream would store every notification a second time.
+
 import { sql } from 'kysely'
 import { hashId } from '../../lib/hash-id.ts'
 import type { Db } from '../pg/database.ts'

@@ -1,3 +1,6 @@
+// A second opinion on internal transfers, because a trace is the word of one node: the balance before and after the block, or
+// the trace of another node. Without either the transfer is stored with `verified: false`.
+
 import type { Clock } from '../../../lib/clock.ts'
 import { ChainUnavailableError } from '../../chain.ts'
 import { toHex } from '../../hex.ts'

@@ -1,3 +1,6 @@
+// What a transaction cost its sender, by the rules of each kind of chain. Records and fees must add up to the change of the
+// balance; `test/faults/evm-compare.ts` checks that in random worlds.
+
 import { quantityOf, type RawReceipt, type ReadTransaction, typeOf } from '../codec/raw.ts'
 import { priorityTypes, stateSyncType } from './coin-logs.ts'
 import { redeemType, ticketType } from './retryables.ts'

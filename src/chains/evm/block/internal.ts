@@ -1,3 +1,6 @@
+// Internal transfers of a block by traces. A trace may be larger than any bound (anyone can make one), pruned, or refused for a
+// moment: patience is bounded, then the block is stored with a gap for what is missing.
+
 import type { Clock } from '../../../lib/clock.ts'
 import { ChainUnavailableError, UnreadableError } from '../../chain.ts'
 import type { ReadBlock } from '../codec/header.ts'

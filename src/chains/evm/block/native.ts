@@ -1,3 +1,6 @@
+// Movements of the native coin by transaction. Each movement has a fixed place in its transaction, whether or not others are
+// known, so that `transfer_id` stays the same when a trace arrives later.
+
 import { quantityOf, type RawReceipt, type ReadTransaction } from '../codec/raw.ts'
 import { type CoinLog, coinLogsOf } from './coin-logs.ts'
 import { feeOf, isDeposit, mintOf } from './fees.ts'

@@ -1,3 +1,6 @@
+// Records of the query API (spec 2.12) from answers of nodes. A member that a chain does not have gets the value that the
+// specification names for it; a member that makes no sense fails the answer, not the service.
+
 import { toInteger } from '../../../lib/integers.ts'
 
 /** An object of a node: nothing is known of its members. */

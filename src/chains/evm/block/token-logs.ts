@@ -1,3 +1,6 @@
+// Token movements from logs. Any contract can emit any log: lengths are checked before anything is allocated, and the type as
+// which a contract is registered decides what an argument means.
+
 import type { AssetKey, AssetType } from '../../../contract/records/assets.ts'
 import type { RawLog } from '../codec/raw.ts'
 import { batchTopic, singleTopic, transferTopic } from '../codec/topics.ts'

@@ -1,3 +1,6 @@
+// Internal transfers from the two kinds of traces that nodes offer, `callTracer` and `trace_block`. Both are checked to cover
+// every transaction of the block: a trace that was cut off would lose deposits silently.
+
 /** Native coin that moved inside a transaction. */
 export type InternalTransfer = { from: string; to: string; value: bigint }
 

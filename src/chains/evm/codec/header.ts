@@ -1,3 +1,6 @@
+// Headers and blocks that are proved by their hash. What the service uses of a block is read from here only, so that nothing
+// unproven gets past this file where the network demands `proof: root`.
+
 import type { BlockHeader } from '../../chain.ts'
 import { isStateSync, markStateSync } from '../block/coin-logs.ts'
 import { type Proof, type ProofRules, provabilityOf } from '../block/proof.ts'
