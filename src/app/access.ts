@@ -1,3 +1,5 @@
+// Wires authentication and limits. Both exist once per process: their caches and budgets must see every caller.
+
 import { type Admission, createAdmission } from '../domain/access/admit.ts'
 import { type Authenticator, createAuthenticator } from '../domain/access/authenticate.ts'
 import { checkMasterKey } from '../domain/access/credential-keys.ts'

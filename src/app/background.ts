@@ -1,3 +1,6 @@
+// Everything that runs without a request. Which of it a process runs follows from its roles; work that must not run twice holds a
+// lease, so several processes may have the same role.
+
 import type { Installation } from '../domain/context.ts'
 import type { Sockets } from '../http/websocket/websocket.ts'
 import type { Ids } from '../lib/ids.ts'

@@ -1,3 +1,6 @@
+// From the configuration to chains: which networks there are, and how a chain of each family is opened. The families are loaded on
+// use, because their libraries cost more at the start than everything else together.
+
 import type { AddressRules, Chain } from '../chains/chain.ts'
 import { createEvmChain } from '../chains/evm/chain.ts'
 import { toHex } from '../chains/hex.ts'

@@ -1,3 +1,6 @@
+// Changes that other processes announce by NOTIFY. They are hints: a lost connection drops them, so every cache is emptied after a
+// reconnect.
+
 import type { Log } from '../lib/log.ts'
 import { createKeyHolder } from '../storage/access/key-holders.ts'
 import type { Sealer } from '../storage/access/seal.ts'

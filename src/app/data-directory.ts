@@ -1,3 +1,6 @@
+// The data directory, the database of the installation and the master key: what a start needs before anything else, shared with
+// the commands.
+
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import type { Log } from '../lib/log.ts'

@@ -1,3 +1,6 @@
+// Opens the database of a running service: migrations first, then two pools, for requests and for workers, so that neither can use
+// up the connections of the other.
+
 import { sql } from 'kysely'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'

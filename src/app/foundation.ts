@@ -1,3 +1,5 @@
+// The lower half of a start (docs/architecture.md, "Start and stop"): everything that chains and listeners are built on.
+
 import type { Installation } from '../domain/context.ts'
 import { createLiveRoutes } from '../http/routes.ts'
 import type { Clock } from '../lib/clock.ts'

@@ -1,3 +1,6 @@
+// Wires the listeners. The fast path, the server of Node and the WebSockets share one set of bounds on connections and bodies, so
+// that a client has one share whichever way it comes.
+
 import type { RefusalCounts } from '../domain/audit/operation.ts'
 import type { Network } from '../gateway/network.ts'
 import { createEnvelopeReader } from '../gateway/rpc/envelope.ts'

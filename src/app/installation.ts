@@ -1,3 +1,6 @@
+// An installation for commands, beside a running service or without one. Nothing is migrated on the way: only the command that
+// says so changes the schema.
+
 import { join } from 'node:path'
 import { checkMasterKey } from '../domain/access/credential-keys.ts'
 import type { Installation } from '../domain/context.ts'

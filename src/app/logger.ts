@@ -1,3 +1,5 @@
+// The log. Secrets are removed here as a last resort; no code of ours logs one.
+
 import { pino } from 'pino'
 import type { Log } from '../lib/log.ts'
 

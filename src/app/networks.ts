@@ -1,3 +1,6 @@
+// The EVM networks of a process: nodes, canonical chain, cache, streams and filters of each. Hundreds may be configured, so a network
+// that nothing uses has no connections and no timers.
+
 import { type Canonical, createCanonical } from '../chains/evm/canonical/canonical.ts'
 import { type ChangeablePool, createPool } from '../chains/evm/pool/pool.ts'
 import type { Pool } from '../chains/evm/pool/pool-types.ts'

@@ -1,3 +1,5 @@
+// What is shown of chains, nodes and connections, joined from the parts of this process. It holds no state of its own.
+
 import type { ChainOverview, Chains, Overview } from '../domain/context.ts'
 import type { StreamedNetwork } from '../http/events/streams.ts'
 import type { Sockets } from '../http/websocket/websocket.ts'

@@ -1,3 +1,6 @@
+// Builds the port `QuerySource` of the domain on a network of the gateway: the domain may not import the gateway (same or higher
+// layer), so the two are joined here.
+
 import type { Queries } from '../domain/context.ts'
 import type { QuerySource } from '../domain/query/source.ts'
 import { createRest, type Rest } from '../gateway/rest.ts'

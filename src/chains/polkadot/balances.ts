@@ -1,3 +1,6 @@
+// Balances are read from the state of a block, many keys in one request, and proved by the state root of its header where the
+// network is verified.
+
 import {
   type BalanceQuery,
   type BalanceReading,

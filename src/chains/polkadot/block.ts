@@ -1,3 +1,6 @@
+// A block by its events. Calls are not interpreted: proxies, batches and contracts can do anything, but every change of a balance
+// has an event.
+
 import { Blake2256 } from '@polkadot-api/substrate-bindings'
 import type { AssetKey } from '../../contract/records/assets.ts'
 import { distinctBytes, keyOf } from '../../lib/bytes.ts'

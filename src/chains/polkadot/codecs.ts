@@ -1,3 +1,6 @@
+// Decoding depends on the runtime, which changes while the chain runs: codecs are made from the metadata of the runtime that the
+// block was made with.
+
 import { getDynamicBuilder, getLookupFn } from '@polkadot-api/metadata-builders'
 import { decAnyMetadata, unifyMetadata } from '@polkadot-api/substrate-bindings'
 import type { TokenInfo } from '../tokens.ts'

@@ -1,3 +1,5 @@
+// One WebSocket to a node. It connects again by itself, and what belongs to a connection (its subscription, its calls) ends with it.
+
 import { createClient } from '@polkadot-api/substrate-client'
 import { getWsProvider, type WebSocketClass } from '@polkadot-api/ws-provider'
 import WebSocket from 'ws'

@@ -1,3 +1,6 @@
+// Events are decoded here and not by the general library: most of them are only stepped over, and only those that matter for
+// balances are read.
+
 import type { LookupEntry } from '@polkadot-api/metadata-builders'
 import type { BalanceEvent, EventField, EventMark } from './balance-event.ts'
 import { isTokenChange } from './ledger.ts'

@@ -1,3 +1,6 @@
+// A checkpoint as a block of the port. Balance changes come from the node beside the effects; with `verification: full` they are
+// compared with the effects for tracked accounts (`claims.ts`).
+
 import type { GrpcTypes } from '@mysten/sui/grpc'
 import type { AssetKey } from '../../contract/records/assets.ts'
 import { decodeBase58 } from '../../lib/base58.ts'

@@ -1,3 +1,6 @@
+// The transport to one Sui node: gRPC, with field masks, because a checkpoint with everything in it is many times larger than what
+// is used. The height in the header of an answer says which machine of a load balancer has answered.
+
 import { ChannelCredentials } from '@grpc/grpc-js'
 import { type GrpcTypes, GrpcWebFetchTransport, SuiGrpcClient } from '@mysten/sui/grpc'
 import { GrpcTransport } from '@protobuf-ts/grpc-transport'

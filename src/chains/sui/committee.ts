@@ -1,3 +1,6 @@
+// Certificates of checkpoints: an aggregated BLS signature of validators with more than two thirds of the voting power. Every check
+// of the bitmap and the weights comes before the pairing, which is the expensive part.
+
 import { Bls } from 'ox'
 import type { Member } from './summary.ts'
 

@@ -1,3 +1,6 @@
+// The stream of new checkpoints. It is bounded and may lose checkpoints: the follower notices a hole by the numbers and fetches it,
+// so that a slow database never makes memory grow.
+
 import type { GrpcTypes } from '@mysten/sui/grpc'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'

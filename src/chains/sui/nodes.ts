@@ -1,3 +1,5 @@
+// The node set of a Sui network on `chains/nodes`: transport, what an error means, and nodes that are kept in reserve for history.
+
 import { decodeBase58 } from '../../lib/base58.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'

@@ -1,3 +1,6 @@
+// Reading history by pages of checkpoints. Some nodes offer lists, others single checkpoints only; a page may end early, and the
+// next one begins where it ended.
+
 import type { GrpcTypes } from '@mysten/sui/grpc'
 import { UnreadableError } from '../chain.ts'
 import { toHeader } from './checkpoint.ts'

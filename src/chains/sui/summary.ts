@@ -1,3 +1,6 @@
+// The BCS layouts of what validators sign. They are read from bytes and not from the fields of the answer: only the bytes are
+// covered by the digest.
+
 import { bcs } from '@mysten/sui/bcs'
 import { Blake2256 } from '@polkadot-api/substrate-bindings'
 import { encodeBase58 } from '../../lib/base58.ts'

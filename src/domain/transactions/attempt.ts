@@ -1,3 +1,6 @@
+// Write-ahead of sending. The row says that the bytes may have left before they leave. After a crash the same bytes are sent again,
+// which a chain accepts once.
+
 import type { Handover } from '../../chains/sending.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { isOnTheWay } from '../../storage/transactions/record.ts'

@@ -1,3 +1,5 @@
+// What is refused when a transaction is created. A transaction that no node accepts would hold its nonce and stop every later one.
+
 import type { BlockLimits, TransactionFields } from '../../chains/sending.ts'
 import { type FieldError, OperationError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'

@@ -1,3 +1,6 @@
+// What a request leaves open is asked of the nodes before the database transaction, in one round trip: no node is called while a
+// lock is held.
+
 import type { BlockLimits, EstimatedCall } from '../../chains/sending.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
 import type { WalletRequest } from '../../contract/operations/calls.ts'

@@ -1,3 +1,5 @@
+// The nonce of a new transaction, chosen under the organization's lock of the address (`lockSender`).
+
 import { OperationError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import type { Db } from '../../storage/pg/database.ts'

@@ -1,3 +1,6 @@
+// Why a sent transaction is in no block: a lower nonce that is missing, a price below that of the chain, or missing funds. The
+// answer is shown in `last_error`, and never names what another organization has.
+
 import type { Sending } from '../../chains/sending.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { findOwnHolder, type NonceHolder } from '../../storage/transactions/nonces.ts'

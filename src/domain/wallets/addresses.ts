@@ -1,3 +1,6 @@
+// Registration and removal of addresses. Lock order: cursor, then the rows of addresses and balances. A request that changes
+// nothing takes no lock, so repeating it costs the tracker nothing.
+
 import { OperationError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { toTimestamp } from '../../lib/clock.ts'

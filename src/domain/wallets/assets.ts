@@ -1,3 +1,5 @@
+// Balances as the API lists them, and tokens that are no longer tracked.
+
 import type { AssetView } from '../../chains/chain.ts'
 import type { WalletRequest } from '../../contract/operations/calls.ts'
 import { expandBacklogs } from '../../storage/balances/backlog.ts'

@@ -1,3 +1,6 @@
+// The history of a balance is computed backwards from the present one by the stored transfers. It is exact because records and
+// fees add up to the change of the balance on every chain.
+
 import { sumBalance } from '../../storage/balances/balances.ts'
 import {
   type ListedTransfer,

@@ -1,3 +1,6 @@
+// Token contracts of variant C. The chain is asked before the transaction begins, and the contract must behave as its standard
+// says: a registration of something else would produce records that mean nothing.
+
 import type { TokenStandard } from '../../chains/chain.ts'
 import type { TokenInfo } from '../../chains/tokens.ts'
 import type { ContractMetadata } from '../../contract/records/token.ts'

@@ -1,3 +1,5 @@
+// ImportAsset of T, S and P: for one address, or without one for all of them (`import-for-all.ts`).
+
 import { OperationError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { findOwners } from '../../storage/wallets/addresses.ts'

@@ -1,3 +1,6 @@
+// Reading balances on request, beside the tracker. The reading and the blocks that are stored meanwhile must not count a change
+// twice or miss it: the reading is stored under the cursor lock, with the block that it is of.
+
 import { randomUUIDv7 } from 'node:crypto'
 import {
   type BalanceQuery,

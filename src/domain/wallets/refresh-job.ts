@@ -1,3 +1,5 @@
+// RefreshAssetBalances of a wallet with any number of addresses, as a job with pages.
+
 import type { BalanceQuery, Chain } from '../../chains/chain.ts'
 import { type AssetKey, type AssetType, contractTypes } from '../../contract/records/assets.ts'
 import type { Clock } from '../../lib/clock.ts'

@@ -1,3 +1,6 @@
+// Which rows an operation may touch: those of its organization on one network. Handlers get their scope here only, so that no
+// handler can name another organization.
+
 import { type Chain, ChainUnavailableError, type Family } from '../../chains/chain.ts'
 import { families, familyAt } from '../../chains/registry.ts'
 import { OperationError } from '../../contract/errors/errors.ts'

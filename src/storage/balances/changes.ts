@@ -1,3 +1,6 @@
+// Work for balances: which pair of address and asset has to be read, because of which block, and from which head on. Work that
+// fails is postponed by doubling pauses and is never dropped, because a balance without work would stay wrong.
+
 import { sql } from 'kysely'
 import type { AssetKey } from '../../contract/records/assets.ts'
 import { type BulkRow, insertRows } from '../pg/bulk.ts'

@@ -1,3 +1,6 @@
+// Readings that wait for the confirmation of their wallet. Nodes keep few states, so a wallet with many confirmations is read at
+// inclusion, and the reading becomes the balance when its block is deep enough.
+
 import { sql } from 'kysely'
 import { unnestRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'

@@ -1,3 +1,6 @@
+// Stored balances against the chain. A difference is corrected and reported; a balance that has open work is left alone, since that
+// work will change it.
+
 import { sql } from 'kysely'
 import type { AssetKey } from '../../contract/records/assets.ts'
 import type { Db } from '../pg/database.ts'

@@ -1,3 +1,6 @@
+// Reading all balances of a network again after a gap. It goes page by page outside of the transaction that passes the gap: in one
+// statement a million balances would stop the tracker for half a minute.
+
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
 import { deepConfirmation } from './changes.ts'

@@ -1,3 +1,5 @@
+// The position of a reconciliation that walks through all balances within a period, so that a restart continues where it was.
+
 import { randomUUIDv7 } from 'node:crypto'
 import { sql } from 'kysely'
 import { insertRows } from '../pg/bulk.ts'

@@ -1,3 +1,6 @@
+// Nonces of managed transactions. There is no counter: the next nonce follows from the rows and from the count of the chain, so
+// neither a crash nor a transaction that was sent elsewhere can leave it wrong.
+
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
 import type { WalletScope } from '../wallets/tables.ts'

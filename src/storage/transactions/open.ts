@@ -1,3 +1,6 @@
+// Managed transactions that a block may decide. Rows are locked in one order (organization, transaction), after the cursor and
+// before webhooks.
+
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
 import type { TransactionRow } from './transactions.ts'

@@ -1,3 +1,6 @@
+// Pending transactions of the query chain. Any sender fills this table, so its size is bounded; what has left the pool stays
+// readable for a while, because clients ask for it after it was mined or replaced.
+
 import { sql } from 'kysely'
 import { pendingReadableHours } from '../../contract/limits.ts'
 import { bulkRows } from '../pg/bulk.ts'
