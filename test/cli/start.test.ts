@@ -4,12 +4,13 @@ import { readFile, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { copyInitializedDataDir } from '../helpers/initialized-data-dir.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import {
   databasePid,
   freshFolder,
+  type Outcome,
   portolan,
   runCommand,
   startPortolan,
@@ -61,44 +62,6 @@ test('continues when the reader of its log is gone, and leaves nothing running',
   // Writes to the unread log, before the database is stopped.
   expect((await stop()).code).toBe(0)
   expect(await databasePid(dataDir)).toBeUndefined()
-})
-
-test('logs the content of the banner in one line, without any key', async () => {
-  const dataDir = join(await freshFolder(), 'data')
-  const service = await startService(dataDir, { env: { CI: '1' } })
-  const { stdout } = await service.stop()
-  const lines = stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line))
-  const { base_url, ws_url, organization_id } = service.connection
-  expect(lines.find(({ msg }) => msg === 'started')).toEqual({
-    level: 'info',
-    msg: 'started',
-    time: expect.any(String),
-    version: expect.any(String),
-    ready_seconds: expect.any(Number),
-    base_url,
-    ws_url,
-    admin_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
-    docs_url: `${base_url}/docs`,
-    openapi_url: `${base_url}/openapi.json`,
-    database: 'embedded',
-    data_dir: dataDir,
-    connection_file: join(dataDir, 'connection.json'),
-    organization_id,
-  })
-  expect(lines.slice(-2).map(({ msg }) => msg)).toEqual(['stopping', 'stopped'])
-})
-
-test('a second service on the same folder is refused with one sentence', async () => {
-  const dataDir = join(await freshFolder(), 'data')
-  const service = await startService(dataDir)
-  const { code, stderr } = await portolan(['start', '--chains', 'none'], { dataDir })
-  expect(code).toBe(1)
-  expect(stderr).toBe(`Another Portolan (pid ${service.child.pid}) is using ${dataDir}.\n`)
-  expect((await ask(dataDir)).code).toBe(0)
-  await service.stop()
 })
 
 test('starts again after it was killed, with the database that was left', slow, async () => {
@@ -186,10 +149,53 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 )
 
-test('a signal that npm repeats is ignored', async () => {
+// One service for all: a start and its stop take seconds.
+describe('a running service', async () => {
   const dataDir = join(await freshFolder(), 'data')
-  const service = await startService(dataDir)
-  service.child.kill('SIGINT')
-  expect((await service.stop('SIGINT')).code).toBe(0)
-  expect(await databasePid(dataDir)).toBeUndefined()
+  const service = await startService(dataDir, { env: { CI: '1' } })
+  let stopped: Promise<Outcome> | undefined
+  /** Stops it as npm does: Ctrl-C reaches the service, and npm passes the signal on. */
+  const stop = () => {
+    if (!stopped) service.child.kill('SIGINT')
+    stopped ??= service.stop('SIGINT')
+    return stopped
+  }
+
+  test('a second service on the same folder is refused with one sentence', async () => {
+    const { code, stderr } = await portolan(['start', '--chains', 'none'], { dataDir })
+    expect(code).toBe(1)
+    expect(stderr).toBe(`Another Portolan (pid ${service.child.pid}) is using ${dataDir}.\n`)
+    expect((await ask(dataDir)).code).toBe(0)
+  })
+
+  test('a signal that npm repeats is ignored', async () => {
+    expect((await stop()).code).toBe(0)
+    expect(await databasePid(dataDir)).toBeUndefined()
+  })
+
+  test('logs the content of the banner in one line, without any key', async () => {
+    const { stdout } = await stop()
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    const { base_url, ws_url, organization_id } = service.connection
+    expect(lines.find(({ msg }) => msg === 'started')).toEqual({
+      level: 'info',
+      msg: 'started',
+      time: expect.any(String),
+      version: expect.any(String),
+      ready_seconds: expect.any(Number),
+      base_url,
+      ws_url,
+      admin_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      docs_url: `${base_url}/docs`,
+      openapi_url: `${base_url}/openapi.json`,
+      database: 'embedded',
+      data_dir: dataDir,
+      connection_file: join(dataDir, 'connection.json'),
+      organization_id,
+    })
+    expect(lines.slice(-2).map(({ msg }) => msg)).toEqual(['stopping', 'stopped'])
+  })
 })
