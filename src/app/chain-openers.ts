@@ -69,9 +69,10 @@ export const walletServiceOf = (name: string, settings: ChainSettings): WalletSe
 
 // The libraries of the families other than EVM take up to half a second to load, so each family is imported only
 // where its chain is opened.
-const openChain = async (
+/** Opens the chain of a network, whichever operations it offers. */
+export const openChain = async (
   settings: ChainSettings,
-  { chain: name, network, rules }: NetworkName & { rules: AddressRules | undefined },
+  { chain: name, network, rules }: NetworkName & { rules?: AddressRules | undefined },
   { env, clock, log, networks }: OpenerTools,
 ): Promise<Chain> => {
   // Secrets are resolved when the chain is opened, so that a missing one names the place in the

@@ -5,6 +5,7 @@ import type { EventStreams } from '../http/events/streams.ts'
 import { addMethodUsage } from '../storage/access/method-usage.ts'
 import { type Place, placesOf } from './chain-openers.ts'
 import type { NetworkSharing } from './cluster/network-sharing.ts'
+import { startDuplicateCheck } from './duplicates.ts'
 import type { FilterPeers } from './filter-peers.ts'
 import type { Foundation } from './foundation.ts'
 import type { Own } from './lifetime.ts'
@@ -48,6 +49,8 @@ export async function openChainServices(
       newHolder: options.newHolder,
     }),
   )
+  if (roles.hasWallets && !options.places)
+    own(startDuplicateCheck(config, { db, env, clock, log, wallets }))
   // Counts in memory; what does not fit is written at once.
   const operationUsage = createOperationUsage((counts) => usage.add(counts))
   const usage: UsageWriter = own(

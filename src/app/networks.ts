@@ -21,8 +21,8 @@ import type { NetworkName } from '../storage/tracking/networks.ts'
 import type { NetworkSharing, SharedNetwork } from './cluster/network-sharing.ts'
 import type { Env } from './config/problem.ts'
 import type { Config } from './config/schema.ts'
-import { resolveSecret } from './config/secrets.ts'
 import type { EvmSettings } from './config/sections/chains.ts'
+import { evmNodesOf } from './evm-nodes.ts'
 import {
   type FilterCall,
   type FilterPeers,
@@ -138,26 +138,6 @@ export function openNetworks(
     perOrganization: gateway.filter_terms_per_organization,
   })
 
-  // Secrets are resolved at each opening: a reload reads files and variables again.
-  const nodesOf = ({ chain, network }: NetworkName, { networks }: EvmSettings) => {
-    const key = `chains.${chain}.networks.${network}.upstreams`
-    return networks[network]!.upstreams.map((upstream) => ({
-      ...(upstream.name !== undefined && { name: upstream.name }),
-      url: resolveSecret(upstream.url, { env, key }),
-      headers: Object.fromEntries(
-        Object.entries(upstream.headers).map(([name, value]) => [
-          name,
-          resolveSecret(value, { env, key }),
-        ]),
-      ),
-      priority: upstream.priority,
-      ...(upstream.archive !== undefined && { archive: upstream.archive }),
-      ...(upstream.rate_limit_per_second !== undefined && {
-        requests_per_second: upstream.rate_limit_per_second,
-      }),
-    }))
-  }
-
   const open = (at: NetworkName, settings: EvmSettings): Opened => {
     const { chain, network } = at
     const { prefix, networks } = settings
@@ -167,7 +147,7 @@ export function openNetworks(
       network: `${chain}/${network}`,
       prefix,
       ...(chain_id !== undefined && { chainId: chain_id }),
-      upstreams: nodesOf(at, settings),
+      upstreams: evmNodesOf(at, settings, env),
       clock,
       log,
       // Loaded on use: the table of known chains is large.
@@ -326,7 +306,7 @@ export function openNetworks(
       }
     },
     changeNodes: async (at, settings) => {
-      await opened.get(pathOf(at))?.pool.change(nodesOf(at, settings))
+      await opened.get(pathOf(at))?.pool.change(evmNodesOf(at, settings, env))
     },
     remove: (at) => {
       const path = pathOf(at)

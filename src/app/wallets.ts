@@ -33,9 +33,10 @@ import type { Config } from './config/schema.ts'
 import type { Stoppable } from './lifetime.ts'
 import type { TrackerTimings } from './metrics/tracker.ts'
 import type { NetworkNodes } from './metrics/upstreams.ts'
+import { createRefusals } from './refusals.ts'
 import type { Roles } from './roles.ts'
 import { traceChain } from './telemetry/traced-parts.ts'
-import { trackedElsewhere } from './tracked-elsewhere.ts'
+import { trackedElsewhere, untrackedStatus } from './tracked-elsewhere.ts'
 
 /** What `/status` says of a network that is tracked. */
 export type TrackingStatus = TrackerStatus &
@@ -56,6 +57,8 @@ export type Wallets = {
     Pick<TrackerStatus, 'head' | 'block_number' | 'reorganizations'> & { network_id: number })[]
   /** The networks that are not tracked, and why; without a database query. */
   problems(): TrackingProblem[]
+  /** Does not track a network while another one with the same nodes is configured. */
+  refuse(at: NetworkName, twin: { other: NetworkName; identity: string }): void
   /** Another process has begun to track a network, or asks that it is tracked. */
   join(at: NetworkName): void
   /** Opens the nodes of a network without tracking it yet, and says whether it will be tracked. */
@@ -84,6 +87,8 @@ export type PreparedPlace = {
 export type PlaceChange = {
   changed: readonly { place: Place; opened: OpenedPlace | undefined }[]
   removed: readonly NetworkName[]
+  /** Those that stay with other nodes. */
+  renewed?: readonly NetworkName[]
 }
 
 /** A network with the id of its rows. */
@@ -134,6 +139,7 @@ export async function openWallets(
   const tracked = new Map<Place, Tracked>()
   // The places where registration is possible.
   const ready = new Set<Place>()
+  const refusals = createRefusals({ clock, log })
   // Token metadata is at addresses that third parties choose: private networks are refused as for webhooks.
   const fetch = createGuardedFetch({ ...endpoints, allowHttp: true })
   const { created_expiry_hours } = config.transactions
@@ -228,7 +234,7 @@ export async function openWallets(
   /** Opens a network that another process tracks, to track on when that one is gone and to send. */
   const join = (at: NetworkName) => {
     const place = byPath.get(pathOf(at))
-    if (!place || stopping.signal.aborted || opening.has(place)) return
+    if (!place || stopping.signal.aborted || opening.has(place) || refusals.find(place)) return
     open(place).catch((error: unknown) =>
       log.warn({ err: error, ...at }, 'opening a network failed, will retry'),
     )
@@ -251,6 +257,11 @@ export async function openWallets(
 
   /** A deposit between a registration and the first tracked block would be missed, so the block comes first. */
   const begin = async (place: Place): Promise<Tracked> => {
+    const twin = refusals.find(place)
+    if (twin)
+      throw new OperationError('UPSTREAM_UNAVAILABLE', {
+        detail: `${pathOf(place)} is not tracked: its nodes are those of ${pathOf(twin)}. Nothing was registered.`,
+      })
     const opened = await open(place)
     const deadline = clock.now() + beginTimeoutMs
     let askedAt = Number.NEGATIVE_INFINITY
@@ -287,6 +298,10 @@ export async function openWallets(
     },
     status: async () => {
       const chains: Record<string, Record<string, TrackingStatus>> = {}
+      for (const { health, ...name } of refusals.list()) {
+        chains[name.chain] ??= {}
+        chains[name.chain]![name.network] = { ...untrackedStatus(name), ...health, gaps: [] }
+      }
       for (const { name, tracker, watch, sender, chain } of tracked.values()) {
         // `/status` must answer while the database is unreachable.
         const gaps = await tracker.gaps().catch(() => [])
@@ -315,11 +330,19 @@ export async function openWallets(
         const { head, block_number, reorganizations } = tracker.status()
         return { ...name, ...watch.health(), network_id, head, block_number, reorganizations }
       }),
-    problems: () =>
-      [...tracked.values()].flatMap(({ name, watch }) => {
+    problems: () => [
+      ...[...tracked.values()].flatMap(({ name, watch }) => {
         const health = watch.health()
         return health.health === 'ok' ? [] : [{ ...name, ...health }]
       }),
+      ...refusals.list().map(({ health, ...name }) => ({ ...name, ...health })),
+    ],
+    refuse: (at, { other, identity }) => {
+      const [place, holder] = [byPath.get(pathOf(at)), byPath.get(pathOf(other))]
+      // It may have been used, or replaced by a reload, while the nodes were asked.
+      if (!place || !holder || opening.has(place)) return
+      refusals.add(place, { other: holder, identity })
+    },
     join,
     prepare: async (place) => {
       const isResumed = (await listTracked(db)).some((one) => pathOf(one) === pathOf(place))
@@ -327,7 +350,7 @@ export async function openWallets(
       return { place, chain: await openChain(place), isTracked, isResumed }
     },
     enroll,
-    replace: ({ changed, removed }) => {
+    replace: ({ changed, removed, renewed = [] }) => {
       const names = new Set([...removed, ...changed.map(({ place }) => place)].map(pathOf))
       const gone = [...names].flatMap((path) => byPath.get(path) ?? [])
       const left = gone.flatMap((place) => opening.get(place) ?? [])
@@ -337,6 +360,8 @@ export async function openWallets(
         tracked.delete(place)
         ready.delete(place)
       }
+      for (const place of [...gone, ...renewed.flatMap((at) => byPath.get(pathOf(at)) ?? [])])
+        refusals.forget(place)
       for (const { place } of changed) byPath.set(pathOf(place), place)
       defaults = defaultsOf(byPath)
       for (const { place, opened } of changed) {

@@ -3,6 +3,7 @@ import { type Anvil, startAnvil } from '../../devnet/anvil/anvil.ts'
 import { startPolkadotDevChain } from '../../devnet/polkadot/node.ts'
 import { startSuiDevChain } from '../../devnet/sui/dev-chain.ts'
 import { startTonDevChain } from '../../devnet/ton/ton-dev-chain.ts'
+import type { Overrides } from '../../src/app/config/schema.ts'
 import { families } from '../../src/chains/registry.ts'
 import type { WalletService } from '../../src/contract/variant.ts'
 import { startTestApp } from '../helpers/app.ts'
@@ -41,26 +42,26 @@ const wallets = (variant: 'C' | 'T' | 'S' | 'P', url: string) => ({
   variant,
   networks: { mainnet: nodes(url) },
 })
-const service = await startTestApp({
-  config: {
-    webhooks: { allow_http: true, allowed_networks: ['127.0.0.0/8'] },
-    chains: {
-      base: {
-        variants: ['C', 'Q'],
-        networks: { mainnet: nodes(mainnet.url), sepolia: nodes(sepolia.url) },
-      },
-      polygon: wallets('C', polygon.url),
-      bsc: wallets('C', bsc.wsUrl),
-      ethereum: wallets('C', ethereum.url),
-      gnosis: wallets('C', gnosis.url),
-      ton: wallets('T', ton.node_url),
-      sui: wallets('S', sui.node_url),
-      polkadot: wallets('P', polkadot.node_url),
-      // The nodes of polygon under a second name.
-      copy: wallets('C', polygon.url),
+const configOf = (more: Overrides['chains'] = {}): Overrides => ({
+  webhooks: { allow_http: true, allowed_networks: ['127.0.0.0/8'] },
+  chains: {
+    base: {
+      variants: ['C', 'Q'],
+      networks: { mainnet: nodes(mainnet.url), sepolia: nodes(sepolia.url) },
     },
+    polygon: wallets('C', polygon.url),
+    bsc: wallets('C', bsc.wsUrl),
+    ethereum: wallets('C', ethereum.url),
+    gnosis: wallets('C', gnosis.url),
+    ton: wallets('T', ton.node_url),
+    sui: wallets('S', sui.node_url),
+    polkadot: wallets('P', polkadot.node_url),
+    // The nodes of polygon under a second name.
+    copy: wallets('C', polygon.url),
+    ...more,
   },
 })
+const service = await startTestApp({ config: configOf() })
 const { organization_id, admin, member } = await service.createTenant()
 type Place = {
   at: string
@@ -132,6 +133,19 @@ test('nothing is asked of nodes whose network was not used', async () => {
     expect(chains[name]).not.toHaveProperty('tracking')
   }
   for (const name of ['ton', 'sui', 'polkadot']) expect(chains[name]).not.toHaveProperty('tracking')
+})
+
+test('of two networks with the same nodes that are both new the second is refused from the start', async () => {
+  await waitFor('the problem is shown', async () => {
+    const { copy } = (await service.admin('/status')).json.chains
+    return /polygon\/mainnet/.test(copy.tracking?.problem)
+  })
+  const wallet = { name: 'copy', address: addressOf('c') }
+  const { status, json } = await service.call(member, 'copy/RegisterWallet', wallet)
+  expect([status, json.detail]).toEqual([
+    503,
+    'copy/mainnet is not tracked: its nodes are those of polygon/mainnet. Nothing was registered.',
+  ])
 })
 
 test('the same scenario on every network at once: wallet, webhook, deposit, balance', async () => {
@@ -232,6 +246,21 @@ test('nodes of a network that is tracked already are refused with both names', a
   expect(json.status).toBe('degraded')
 })
 
+test.each([
+  ['tron', 'ton', wallets('T', ton.node_url)],
+  ['sea', 'sui', wallets('S', sui.node_url)],
+  ['dot', 'polkadot', wallets('P', polkadot.node_url)],
+])('a reload with %s on the nodes of %s is refused with both names', async (name, other, chain) => {
+  const refused = await service.reload(
+    configOf({ [name]: chain } as unknown as Overrides['chains']),
+  )
+  expect(refused.outcome).toBe('refused')
+  expect(refused.problems[0]?.message).toMatch(
+    new RegExp(`chains.${name}.networks.mainnet.* has the nodes of ${other}/mainnet`),
+  )
+  expect((await service.admin('/status')).json.chains).not.toHaveProperty(name)
+})
+
 test('the documents describe the chains of this installation', async () => {
   const { json } = await service.send('/openapi.json', { method: 'GET' })
   expect(json.paths).toHaveProperty(['/v1/base/GetBlock'])
@@ -240,7 +269,11 @@ test('the documents describe the chains of this installation', async () => {
   expect(json.paths).not.toHaveProperty(['/v1/c/ListWallets'])
   const one = await service.send('/openapi.json?chain=polygon', { method: 'GET' })
   expect(Object.keys(one.json.paths).every((path) => path.startsWith('/v1/polygon/'))).toBe(true)
-  expect((await service.send('/openapi.json?chain=x', { method: 'GET' })).status).toBe(404)
+  const unknown = await service.send('/openapi.json?chain=polygn', { method: 'GET' })
+  expect([unknown.status, unknown.json.detail]).toEqual([
+    404,
+    'There is no chain "polygn" here. Did you mean "polygon"?',
+  ])
 })
 
 test('limits are those of the chain, on all its networks', async () => {

@@ -2,6 +2,8 @@ import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { startAnvil } from '../../devnet/anvil/anvil.ts'
+import { startTonDevChain } from '../../devnet/ton/ton-dev-chain.ts'
+import { loadConfig } from '../../src/app/config/load.ts'
 import { startStubNode } from '../gateway/stub-node.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { freshFolder, runCommand, startService } from './portolan.ts'
@@ -108,6 +110,10 @@ test(
     const anvil = await startAnvil({ chainId: 303 })
     onTestFinished(() => anvil.kill())
     expect((await run('chains', 'add', 'base', '--variant', 'C', '--url', anvil.url)).code).toBe(0)
+    // The network was not used yet, so that nothing is stored of it.
+    const unused = await run('chains', 'add', 'copy', '--variant', 'C', '--url', anvil.url)
+    expect(unused.code).toBe(1)
+    expect(unused.stderr).toMatch(/copy\.networks\.mainnet.*has the nodes of base\/mainnet/)
     const wallet = JSON.stringify({ name: 'a', address: `0x${'ab'.repeat(20)}`, confirmation: 1 })
     const registered = await run('call', 'base', 'RegisterWallet', wallet)
     expect(registered).toMatchObject({ code: 0 })
@@ -127,6 +133,41 @@ test(
     expect((await service.stop()).code).toBe(0)
   },
 )
+
+test('a chain is added by the address of its node, which says what it is', async () => {
+  const folder = await freshFolder()
+  const file = join(folder, 'portolan.yaml')
+  const run = (...args: string[]) =>
+    runCommand([...args, '--config', file], { dataDir: join(folder, 'data') })
+  await writeFile(file, '')
+  const [arbitrum, sepolia, ton] = [
+    await startStubNode(42_161),
+    await startStubNode(84_532),
+    await startTonDevChain({}),
+  ]
+  onTestFinished(ton.stop)
+  const added = await run('chains', 'add', 'arbitrum', arbitrum.url)
+  expect([added.code, added.stderr]).toEqual([0, expect.stringContaining('Arbitrum One, ETH')])
+  expect((await run('chains', 'add', 'base', sepolia.url)).code).toBe(0)
+  expect((await run('chains', 'add', 'coin', ton.node_url)).code).toBe(0)
+  const text = await readFile(file, 'utf8')
+  expect(text).toContain('# Proposed for wallets and webhooks: confirmation')
+  const { chains } = loadConfig({ env: {}, cwd: folder, file })
+  expect(chains).toMatchObject({
+    arbitrum: {
+      variant: 'C',
+      networks: {
+        mainnet: { chain_id: 42_161, unproven_types: [0x64, 0x65, 0x66, 0x68, 0x69, 0x6a] },
+      },
+    },
+    base: { default_network: 'sepolia', networks: { sepolia: { chain_id: 84_532 } } },
+    coin: { variant: 'T', kind: 'ton' },
+  })
+  const other = await run('chains', 'add', 'polygon', arbitrum.url)
+  expect(other.stderr).toContain('on chain 42161 (Arbitrum One), not on polygon.')
+  const silent = await run('chains', 'add', 'silent', 'http://127.0.0.1:9')
+  expect(silent.stderr).toContain('No node says what it is.')
+})
 
 test('the first chain of a file is added, and the file stays as it was otherwise', async () => {
   const folder = await freshFolder()
@@ -166,7 +207,7 @@ chains:
   expect(bad.stderr).toContain('portolan.yaml line')
   expect((await run('chains', 'add', 'base/dev', '--url', 'env:NODE_URL')).code).toBe(1)
   expect((await run('chains', 'add', 'x')).stderr).toContain(
-    'Name the nodes of the chain with --url.',
+    'Name the nodes of the chain, such as "portolan chains add x https://…".',
   )
   expect((await run('chains', 'remove', 'polygon')).stderr).toContain('polygon is not configured.')
 })

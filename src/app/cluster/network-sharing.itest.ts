@@ -141,3 +141,18 @@ test('a block is read once for all processes', async () => {
   expect(await ask(follower)).toEqual(answers[0])
   expect(asked()).toBe(2)
 })
+
+test('a tag whose block changes is asked by every process, and `finalized` once', async () => {
+  const [leader, follower] = [await open(1), await open(2)]
+  await isQuiet(follower, leader)
+  const counted = async (tag: string) => {
+    const request = { method: 'eth_getHeaderByNumber', params: `["${tag}"]`, idempotent: true }
+    const before = node.methods.filter((method) => method === request.method).length
+    const ask = (process: Process) => process.read({ ...request, timeoutMs: 5_000 })
+    await Promise.all([ask(follower), ask(follower), ask(leader)])
+    return node.methods.filter((method) => method === request.method).length - before
+  }
+  expect(await counted('finalized')).toBe(1)
+  for (const tag of ['latest', 'safe', 'pending'])
+    expect([tag, await counted(tag)]).toEqual([tag, 3])
+})

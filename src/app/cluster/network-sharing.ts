@@ -35,9 +35,9 @@ type Opened = {
 const readTimeoutMs = 1_000
 const silentMs = 5_000
 const nodeTimeoutMs = 5_000
-// A block with this hash is the same in a moment; one with this number, or under a tag, may be another one soon. The
-// tag `finalized` is read every ten seconds, and an older final block is final as well.
-const keptMs = { hash: 10_000, number: 500, tag: 8_000 }
+// A block with this hash is the same in a moment; one with this number may be another one soon. The tag `finalized` is
+// read every ten seconds, and an older final block is final as well.
+const keptMs = { hash: 10_000, number: 500, finalized: 8_000 }
 const mostKept = 64
 // Longer answers are shared only while they are on their way.
 const longestKept = 256 * 1024
@@ -68,8 +68,7 @@ export function createNetworkSharing({ ask, post }: Pick<Channel, 'ask' | 'post'
       let silentUntil = 0
       const opened: Opened = {
         listeners,
-        read: async (method, params) =>
-          (await reads?.(method, params)) ?? { failure: 'NO_UPSTREAM' as const },
+        read: async (method, params) => (await reads?.(method, params)) ?? unserved,
       }
       networks.set(path, (networks.get(path) ?? new Set()).add(opened))
       const leave = () => {
@@ -95,6 +94,8 @@ export function createNetworkSharing({ ask, post }: Pick<Channel, 'ask' | 'post'
           const own = reads
           return async (asked) => {
             const { method, params } = asked
+            // An older answer would be wrong: these tags mean the newest block.
+            if (kindOf(params) === undefined) return request(asked)
             if (!following.has(path)) return check(asked, await own(method, params))
             if (performance.now() < silentUntil) return request(asked)
             const read: BlockRead = { path, method, params }
@@ -129,15 +130,27 @@ export function createNetworkSharing({ ask, post }: Pick<Channel, 'ask' | 'post'
           for (const one of listeners) one.seen(node, sighting)
       },
       read: ({ path, method, params }: BlockRead) =>
-        openedAt(path).at(-1)?.read(method, params) ?? { failure: 'NO_UPSTREAM' },
+        openedAt(path).at(-1)?.read(method, params) ?? unserved,
     },
   }
+}
+
+const unserved = { failure: 'NO_UPSTREAM' as const }
+
+/** What names the block of a request; undefined for tags whose block changes, such as `latest`, which are not shared. */
+function kindOf(params: string): keyof typeof keptMs | undefined {
+  if (/"(?:latest|pending|safe|earliest)"/.test(params)) return undefined
+  if (/"0x[0-9a-f]{64}"/.test(params)) return 'hash'
+  if (params.includes('"0x')) return 'number'
+  return params.includes('"finalized"') ? 'finalized' : undefined
 }
 
 /** Asks nodes for blocks, each once for all who ask at about the same time. */
 function createReads(request: Pool['request']) {
   const kept = new Map<string, { until: number; answer: Promise<PoolOutcome> }>()
   return async (method: string, params: string): Promise<PoolOutcome> => {
+    const kind = kindOf(params)
+    if (kind === undefined) return unserved
     const key = `${method} ${params}`
     const found = kept.get(key)
     if (found && found.until > performance.now()) return await found.answer
@@ -145,11 +158,6 @@ function createReads(request: Pool['request']) {
       ...{ method, params, idempotent: true, timeoutMs: nodeTimeoutMs },
       isUseless: (reply) => reply.ok && reply.result === 'null',
     })
-    const kind = /"0x[0-9a-f]{64}"/.test(params)
-      ? 'hash'
-      : params.includes('"0x')
-        ? 'number'
-        : 'tag'
     kept.delete(key)
     kept.set(key, { until: performance.now() + keptMs[kind], answer })
     if (kept.size > mostKept) kept.delete(kept.keys().next().value as string)
@@ -159,7 +167,7 @@ function createReads(request: Pool['request']) {
       'ok' in outcome &&
       (outcome.ok
         ? outcome.result !== 'null' && outcome.result.length <= longestKept
-        : kind === 'tag')
+        : kind === 'finalized')
     if (!isKept && kept.get(key)?.answer === answer) kept.delete(key)
     return outcome
   }

@@ -21,6 +21,7 @@ import type { Config } from '../config/schema.ts'
 import type { ChainSettings, EvmSettings } from '../config/sections/chains.ts'
 import { describedNetworks, routedChains } from '../described-chains.ts'
 import type { Networks, PreparedNetwork, RetiredNetwork } from '../networks.ts'
+import { askIdentity, mayHaveIdentity, networksOf } from '../node-identity.ts'
 import type { Query } from '../query.ts'
 import type { PlaceChange, PreparedPlace, Wallets } from '../wallets.ts'
 import type { Difference } from './difference.ts'
@@ -60,7 +61,7 @@ export async function applyChains(
   const replaced = difference.changed.filter(({ what }) => what === 'settings')
   const opened = [...difference.added, ...replaced]
   await using undo = new AsyncDisposableStack()
-  const prepared = await within(prepareMs, prepare(parts, { after, opened }, undo))
+  const prepared = await within(prepareMs, prepare(parts, { after, opened, difference }, undo))
   await within(prepareMs, describeNetworks(db, describedNetworks(after)))
   const routed = routedChains(after, await within(prepareMs, listNetworks(db)))
   await ready?.()
@@ -75,6 +76,7 @@ export async function applyChains(
   const trackers = wallets.replace({
     changed: prepared.places,
     removed: [...difference.removed, ...replaced],
+    renewed: difference.changed,
   })
   routes.replace(routed)
   commit()
@@ -117,7 +119,11 @@ type Prepared = { networks: PreparedNetwork[]; places: PlaceChange['changed'] }
 /** Opens what is new without serving it; `undo` stops it again. */
 async function prepare(
   { db, env, clock, log, networks, wallets, hasWallets }: ChainParts,
-  { after, opened }: { after: Config; opened: readonly NetworkName[] },
+  {
+    after,
+    opened,
+    difference,
+  }: { after: Config; opened: readonly NetworkName[]; difference: Difference },
   undo: AsyncDisposableStack,
 ): Promise<Prepared> {
   const byPath = new Map<string, PreparedNetwork>()
@@ -146,14 +152,35 @@ async function prepare(
     await hold(undo, () => made.chain.stop())
     prepared.push(made)
   }
-  const news = prepared.map(({ place, chain: nodes }) => {
-    const { chain, network, isShared = false } = place
-    return { chain, network, isShared, nodes }
-  })
-  await checkIdentities(after, news, {
-    others: all.filter((place) => !isOpened(place) && !place.isShared),
-    stored: await listIdentities(db),
-  })
+  if (hasWallets) {
+    const stored = await listIdentities(db)
+    // A node that is added to a network whose chain is known is compared with it by the pool.
+    const unknown = difference.changed.filter(
+      (at) => !stored.some((one) => one.identity && pathOf(one) === pathOf(at)),
+    )
+    const asked = new Set([...paths, ...unknown.map(pathOf)])
+    const all = networksOf(after).map((one) => ({
+      ...one,
+      nodes: {
+        identity: (signal: AbortSignal) => askIdentity(one, { env, clock }, signal),
+      },
+      mayHave: (identity: string) => mayHaveIdentity(one, identity),
+    }))
+    const chainAt = (at: NetworkName) =>
+      prepared.find(({ place }) => pathOf(place) === pathOf(at))?.chain
+    const uncompared = await checkIdentities(
+      after,
+      all
+        .filter((one) => asked.has(pathOf(one)))
+        .map((one) => ({ ...one, nodes: chainAt(one) ?? one.nodes })),
+      { others: all.filter((one) => !asked.has(pathOf(one)) && !one.isShared), stored },
+    )
+    for (const { network, other } of uncompared)
+      log.warn(
+        { ...network, other: pathOf(other) },
+        'whether two networks have the same nodes is not known: no node of the other one answers',
+      )
+  }
   // Rows are written last: a refused network leaves none.
   const places = await Promise.all(
     prepared.map(async ({ place, chain, isTracked, isResumed }) => {

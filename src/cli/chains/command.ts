@@ -24,8 +24,9 @@ export function addChainsCommand(program: Command, shell: Shell): void {
 Examples:
   portolan chains
   portolan chains --json
+  portolan chains add base https://base.example/KEY
+  portolan chains add base/sepolia https://sepolia.example/KEY
   portolan chains add base --variant C,Q --url https://base.example/KEY
-  portolan chains add base/sepolia --url https://sepolia.example/KEY
   portolan chains remove base
 
 The configuration file is changed, and a running service reads it at once.`,
@@ -38,15 +39,23 @@ The configuration file is changed, and a running service reads it at once.`,
   group
     .command('add')
     .description(
-      'Add a chain to the configuration file, or a network to a chain. --url names its nodes; env:NAME and file:/path are allowed.',
+      'Add a chain to the configuration file, or a network to a chain. Its nodes are asked which chain they are on: that decides the variant of a new chain, the settings of a well-known one and the network, unless they are given. env:NAME and file:/path are allowed as addresses.',
     )
     .argument('<name>', 'name of the chain, or chain/network')
-    .option('--variant <letters>', 'C, Q, T, S or P; C,Q for both on one EVM chain')
-    .option('--network <name>', 'name of the network', 'mainnet')
-    .option('--shared', 'allow nodes of another configured chain')
-    .action(async (name: string, _options, command: Command) =>
-      (await import('./edit.ts')).addChain(shell, name, command.optsWithGlobals()),
+    .argument('[urls...]', 'nodes, as with --url')
+    .option(
+      '--variant <letters>',
+      'C, Q, T, S or P; C,Q for both on one EVM chain; what the node is unless given',
     )
+    .option('--network <name>', 'name of the network; that of a well-known chain, else mainnet')
+    .option('--shared', 'allow nodes of another configured chain')
+    .action(async (name: string, urls: string[], _options, command: Command) => {
+      const { url = [], ...options } = command.optsWithGlobals()
+      await (await import('./edit.ts')).addChain(shell, name, {
+        ...options,
+        url: [...urls, ...url],
+      })
+    })
   group
     .command('remove')
     .description(

@@ -1,19 +1,24 @@
 import { isMap } from 'yaml'
+import { parseLiteServer } from '../../app/config/lite-server-text.ts'
 import type { ChainSettings } from '../../app/config/sections/chains.ts'
 import { openInstallationDatabase } from '../../app/installation.ts'
+import { findKnownChain, knownChainNames, proofSettings } from '../../chains/evm/known-chains.ts'
 import { silentLog } from '../../lib/log.ts'
 import { countWallets } from '../../storage/wallets/wallets.ts'
 import { chainText, readChain } from '../chain-tools.ts'
 import { CliError, usageError } from '../cli-error.ts'
 import { editConfig } from '../config/edit.ts'
 import { readConfig } from '../configuration.ts'
+import { notesOf } from '../init/named-chains.ts'
+import { askNode } from '../nodes/ask-node.ts'
 import { askNodes } from '../nodes/ask-nodes.ts'
-import type { GlobalOptions, Shell } from '../shell.ts'
+import type { NodeKind } from '../nodes/rpc.ts'
+import { type GlobalOptions, note, type Shell } from '../shell.ts'
 
 type AddOptions = GlobalOptions & {
   variant?: string
   url?: string[]
-  network: string
+  network?: string
   shared?: boolean
 }
 
@@ -26,28 +31,50 @@ const kinds: Readonly<Record<string, ChainSettings['kind']>> = {
   P: 'polkadot',
 }
 
+const proposedVariants = { evm: 'C', ton: 'T', sui: 'S', polkadot: 'P' } as const
+
 /** Adds a chain to the configuration, or a network to a chain. */
 export async function addChain(shell: Shell, name: string, options: AddOptions): Promise<void> {
   const { url: urls = [] } = options
-  if (urls.length === 0) throw usageError('Name the nodes of the chain with --url.')
-  const { chain, network = options.network } = readChain(name)
-  const known = readConfig(shell, options).chains[chain]
-  // A chain with the name of a variant, such as `c`, needs no --variant.
-  const letters = lettersOf(options.variant ?? (chain.length === 1 ? chain : ''))
-  if (!known && letters.length === 0)
-    throw usageError('Name the variant of a new chain: --variant C, Q, T, S, P, or C,Q.')
-  if (known?.networks[network])
-    throw new CliError(
-      `${chain}/${network} is configured. Add nodes to it with "portolan nodes add".`,
+  if (urls.length === 0)
+    throw usageError(
+      `Name the nodes of the chain, such as "portolan chains add ${name} https://…".`,
     )
-  const kind = known?.kind ?? kinds[letters[0]!]!
+  const at = readChain(name)
+  const { chain } = at
+  const configured = readConfig(shell, options).chains[chain]
+  // A chain with the name of a variant, such as `c`, needs no --variant.
+  const given = lettersOf(options.variant ?? (chain.length === 1 ? chain : ''))
+  if (options.variant !== undefined && given.length === 0)
+    throw usageError('--variant must be C, Q, T, S, P, or C,Q.')
+  const kind = configured?.kind ?? (given[0] ? kinds[given[0]] : await findKind(urls))
+  if (kind === undefined)
+    throw usageError(
+      'No node says what it is. Name the variant of the chain: --variant C, Q, T, S, P, or C,Q.',
+    )
   // Asked before the file is changed, so that a wrong address is noticed. A node that does not
   // answer is taken.
   const answers = await askNodes(shell, kind, urls)
   const chain_id = answers.find((answer) => answer?.chain_id !== undefined)?.chain_id
   if (answers.some((answer) => answer?.chain_id !== undefined && answer.chain_id !== chain_id))
     throw new CliError('These nodes are of different chains. Nothing was changed.')
+  const known =
+    kind === 'evm' && typeof chain_id === 'number' ? findKnownChain(chain_id) : undefined
+  if (known && given.length === 0 && known.chain !== chain && knownChainNames().has(chain))
+    throw new CliError(
+      `The nodes are on chain ${known.chain_id} (${known.title}), not on ${chain}. Nothing was changed.`,
+    )
+  const proposed = known?.chain === chain ? known.network : 'mainnet'
+  const network = at.network ?? options.network ?? proposed
+  if (configured?.networks[network])
+    throw new CliError(
+      `${chain}/${network} is configured. Add nodes to it with "portolan nodes add".`,
+    )
+  const letters = given.length > 0 ? given : [proposedVariants[kind]]
+  const notes = known ? notesOf(known) : []
+  for (const line of notes) note(shell, `  ${line}`)
   const entry = {
+    ...(known && proofSettings(known)),
     ...(chain_id !== undefined && { chain_id }),
     upstreams: urls.map((url) => ({ url })),
   }
@@ -56,19 +83,39 @@ export async function addChain(shell: Shell, name: string, options: AddOptions):
     const chains = document.get('chains')
     // An empty section, or `{}`, in which everything would be on one line.
     if (!isMap(chains) || chains.items.length === 0) document.set('chains', document.createNode({}))
-    if (known && document.hasIn(['chains', chain]))
-      document.setIn(['chains', chain, 'networks', network], document.createNode(entry))
-    else
+    const node = document.createNode(entry)
+    if (notes.length > 0) node.commentBefore = notes.map((line) => ` ${line}`).join('\n')
+    if (configured && document.hasIn(['chains', chain]))
+      document.setIn(['chains', chain, 'networks', network], node)
+    else {
       document.setIn(
         ['chains', chain],
         document.createNode({
           ...(letters.length === 1 ? { variant: letters[0] } : { variants: letters }),
           ...(options.shared && { shared: true }),
           ...(network !== 'mainnet' && { default_network: network }),
-          networks: { [network]: entry },
+          networks: {},
         }),
       )
+      document.setIn(['chains', chain, 'networks'], document.createNode({ [network]: node }))
+    }
   })
+}
+
+/** The family of the first node that says what it is. */
+async function findKind(urls: readonly string[]): Promise<NodeKind | undefined> {
+  for (const url of urls) {
+    if (parseLiteServer(url)) return 'ton'
+    const kinds: readonly NodeKind[] = /^wss?:/.test(url)
+      ? ['evm', 'polkadot']
+      : /^https?:/.test(url)
+        ? ['evm', 'ton', 'sui']
+        : []
+    const said = await Promise.allSettled(kinds.map((kind) => askNode({ kind, url })))
+    const found = kinds.find((_, index) => said[index]?.status === 'fulfilled')
+    if (found) return found
+  }
+  return undefined
 }
 
 /** Removes a chain, or one network of it, from the configuration. */

@@ -106,7 +106,8 @@ const networkOf = (known: KnownChain | undefined): NamedNetwork => ({
   settings: known ? proofSettings(known) : {},
 })
 
-function notesOf(known: KnownChain): string[] {
+/** What is known of a network, as comments of the configuration. */
+export function notesOf(known: KnownChain): string[] {
   const { title, symbol, blockMs, explorer } = known
   const confirmations = proposedConfirmations(known)
   return [

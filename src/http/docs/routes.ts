@@ -12,6 +12,7 @@ import { type DocumentedEntry, openapi } from '../../contract/openapi/openapi.ts
 import { catalogue } from '../../contract/operations/catalogue.ts'
 import type { Service } from '../../contract/variant.ts'
 import { hasHandler } from '../../domain/handlers.ts'
+import { findNearest } from '../../lib/nearest.ts'
 import { isLocal } from '../clients/local.ts'
 import { type Exchange, send } from '../exchange.ts'
 import { knowsTag } from '../known-tag.ts'
@@ -114,10 +115,14 @@ export function docsRoutes(
       const name = new URLSearchParams(exchange.target.split('?')[1]).get('chain')
       if (name !== null) {
         const chain = chains.find((known) => known.chain === name)
-        if (!chain)
+        if (!chain) {
+          const known = chains.map((one) => one.chain)
+          const nearest = findNearest(name.slice(0, 64), known)
+          const hint = nearest ? `Did you mean "${nearest}"?` : `There are ${known.join(', ')}.`
           throw new OperationError('ROUTE_NOT_FOUND', {
-            detail: `There is no chain "${name.slice(0, 64)}" here. There are ${chains.map((known) => known.chain).join(', ')}.`,
+            detail: `There is no chain "${name.slice(0, 64)}" here. ${hint}`,
           })
+        }
         return sendDocument(exchange, await once(`openapi ${name}`, () => describe({}, [chain])))
       }
       const found = isLocal(exchange) ? localRequests(exchange.request) : {}
