@@ -1,5 +1,5 @@
-// An installation for commands, beside a running service or without one. Nothing is migrated on the way: only the command that
-// says so changes the schema.
+// An installation for commands, beside a running service or without one. An empty database is
+// set up; one of an earlier version is refused, because services of that version may be using it.
 
 import { join } from 'node:path'
 import { checkMasterKey } from '../domain/access/credential-keys.ts'

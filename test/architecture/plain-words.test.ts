@@ -10,9 +10,11 @@ const folders = [
   'test',
   'docs',
   'client/src',
+  'client/examples',
   'console/src',
   'devnet',
   'bench',
+  'deploy',
   'scripts',
   'examples',
 ]
@@ -41,7 +43,11 @@ const allowed: Record<string, RegExp> = {
 
 const filesBelow = (folder: string): string[] =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.(tsx?|md|sql)$/.test(name) && !/(^|\/)(node_modules|dist)\//.test(name))
+    .filter(
+      (name) =>
+        /\.(tsx?|md|sql|sol|tolk|html|ya?ml)$/.test(name) &&
+        !/(^|\/)(node_modules|dist)\//.test(name),
+    )
     .map((name) => join(folder, name))
 
 test('sources, tests and documents use plain words', () => {

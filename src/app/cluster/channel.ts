@@ -1,3 +1,6 @@
+// Requests over the pipe that Node gives a child process. Every request has a time limit, and what waits is bounded: a process that
+// hangs must not fill the memory of the others.
+
 /** Requests and replies between a supervisor and one of its processes. */
 export type Channel = {
   /** Asks the other side; rejects when it fails, is gone or does not answer in time. */

@@ -1,3 +1,6 @@
+// One child process, from its start to its end. It gets its configuration by message and never by arguments, which other users of
+// the machine could read.
+
 import type { ChildProcess } from 'node:child_process'
 import cluster from 'node:cluster'
 import { getCompileCacheDir } from 'node:module'

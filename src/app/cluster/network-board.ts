@@ -1,3 +1,6 @@
+// Nodes are probed by one process for all: with eight workers each node would otherwise get eight times the probes, which plans of
+// providers count.
+
 import type { Sighting } from '../../chains/evm/pool/node-sharing.ts'
 import type { Channel, Handlers } from './channel.ts'
 import type { BlockRead } from './network-sharing.ts'

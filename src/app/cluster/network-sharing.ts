@@ -1,3 +1,6 @@
+// The worker's side of shared probing and block reads. The other processes are help, not a dependency: without an answer in time
+// this process asks the nodes itself.
+
 import type { NodeSharing, Sighting } from '../../chains/evm/pool/node-sharing.ts'
 import type { Pool, PoolOutcome, PoolRequest } from '../../chains/evm/pool/pool-types.ts'
 import type { Channel, Handlers } from './channel.ts'

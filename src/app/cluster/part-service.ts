@@ -1,3 +1,5 @@
+// What a worker answers to its supervisor: start, status, metrics, reload, drain and stop.
+
 import type { SliceReply } from '../../domain/limits/slice-owner.ts'
 import { createSlicedLimiter } from '../../domain/limits/sliced-limiter.ts'
 import type { Answer } from '../../gateway/rpc/answer.ts'

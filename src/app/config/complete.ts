@@ -1,3 +1,6 @@
+// Fills in defaults and checks a value against the schema in one walk. All problems are reported at once, and none of them repeats
+// the value of a secret.
+
 import type { TSchema } from 'typebox'
 import { Check } from 'typebox/value'
 import { isRecord } from './layers.ts'

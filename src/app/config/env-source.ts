@@ -1,3 +1,6 @@
+// Environment variables as a source of the configuration. An unknown variable with our prefix is refused: a spelling mistake would
+// otherwise be a setting that silently does not apply.
+
 import { findNearest } from '../../lib/nearest.ts'
 import { parseYaml } from './file-source.ts'
 import { type Assignment, assignmentsOf, isRecord } from './layers.ts'

@@ -1,3 +1,6 @@
+// The configuration file: YAML with the position of every part, so that each problem names its line. Size, depth and aliases are
+// bounded, because the file may be the wrong one.
+
 import { readFileSync, statSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'

@@ -1,3 +1,6 @@
+// Command line over environment over file over defaults, key by key. Lists are replaced as a whole: mixing the nodes of two sources
+// would be a surprise.
+
 import type { Origin, Path } from './problem.ts'
 import { type Problem, pathKey, pathText, problemAt } from './problem.ts'
 

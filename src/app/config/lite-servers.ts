@@ -1,3 +1,6 @@
+// Lite servers of TON from a global config or as `host:port:key`. They become ordinary nodes here, so that nothing after this file
+// knows of the other forms.
+
 import { readFileSync, statSync } from 'node:fs'
 import { parseLiteServer } from './lite-server-text.ts'
 import { ConfigError, type Problem, shownWord } from './problem.ts'

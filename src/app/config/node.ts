@@ -1,3 +1,5 @@
+// The schema as plain data, for walks: defaults, printing, documents and masking of secrets all follow the same tree.
+
 import { isRecord } from './layers.ts'
 import { type Path, shownWord } from './problem.ts'
 import { configSchemaOf } from './schema.ts'

@@ -1,3 +1,5 @@
+// Problems of a configuration as sentences with a place. What a file holds is made safe before it is printed on a terminal.
+
 /** Where a value is: keys of sections and maps, indices of lists. */
 export type Path = readonly (string | number)[]
 

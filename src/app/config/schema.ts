@@ -1,3 +1,5 @@
+// The whole configuration as one schema, and the rules between keys that no single key can check.
+
 import Type from 'typebox'
 import type { Finding, Source } from './problem.ts'
 import {

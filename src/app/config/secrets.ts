@@ -1,3 +1,6 @@
+// Secrets of the configuration: literals or references, how they are read and how they are shown. A masked text is refused as a
+// value.
+
 import { readFileSync, statSync } from 'node:fs'
 import { ConfigError, type Env, shownWord } from './problem.ts'
 

@@ -1,3 +1,5 @@
+// Metrics that need the database. They are read with a time limit and kept for ten seconds, so that scrapers cannot load it.
+
 import { statfs } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import type { Registry } from 'prom-client'

@@ -1,3 +1,5 @@
+// What a credential may do, in one place for operations, gateway and event streams: role, scopes, client networks and expiry.
+
 import { accessOf, roleFor, roleMayCall } from '../../contract/access.ts'
 import { OperationError, type Reason } from '../../contract/errors/errors.ts'
 import type { Entry } from '../../contract/operations/catalogue.ts'

@@ -1,3 +1,6 @@
+// Guessing of keys is bounded per client address. The budget is taken before the look-up: parallel guesses cannot pass it, and an
+// attacker costs the database no more than the budget allows.
+
 import { OperationError } from '../../contract/errors/errors.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'

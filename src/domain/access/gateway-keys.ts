@@ -1,3 +1,6 @@
+// Keys of the gateway are looked up once and then answered from memory. A change is announced to all processes, and a cached key is
+// confirmed again in bounded time, because announcements may be lost. Known keys outlive the database for a while.
+
 import { hash } from 'node:crypto'
 import { OperationError } from '../../contract/errors/errors.ts'
 import type { Clock } from '../../lib/clock.ts'

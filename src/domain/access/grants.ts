@@ -1,3 +1,5 @@
+// No credential can be given more than its giver has. Every field is compared on its own, and all that is too much is named at once.
+
 import { type FieldError, OperationError } from '../../contract/errors/errors.ts'
 import { includesRole, type Role } from '../../contract/roles.ts'
 import { coversScope } from '../../contract/scopes.ts'

@@ -1,3 +1,6 @@
+// Idempotency keys of creating operations, with the answer stored in the transaction that creates. Answers may hold secrets, so they
+// are sealed.
+
 import { createHash } from 'node:crypto'
 import { OperationError } from '../../contract/errors/errors.ts'
 import {

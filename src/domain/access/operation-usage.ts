@@ -1,3 +1,5 @@
+// Counting must not cost a statement per call: counts stay in memory, bounded by the number of keys, and are stored in batches.
+
 import type { MethodUsage } from '../../storage/access/method-usage.ts'
 import type { Principal } from './principal.ts'
 

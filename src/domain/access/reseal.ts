@@ -1,3 +1,6 @@
+// Rotation of the master key. It runs beside the services, page by page, and can be interrupted: each value says by which key it
+// is sealed.
+
 import { sql } from 'kysely'
 import type { Sealer } from '../../storage/access/seal.ts'
 import type { Db } from '../../storage/pg/database.ts'

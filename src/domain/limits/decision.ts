@@ -1,3 +1,6 @@
+// The outcome of a rate-limit check, and how it is shown in headers and problem bodies. It is pure, and the same for the local, the
+// shared and the sliced windows.
+
 import type { Entry } from './entries.ts'
 import type { WindowName } from './windows.ts'
 

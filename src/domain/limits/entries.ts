@@ -1,3 +1,6 @@
+// Counters of organizations in memory: bounded in number, and rolled with the calendar. A clock that jumps, in either direction,
+// neither opens a new budget nor closes one for ever.
+
 import {
   type CalendarPeriod,
   type CalendarWindows,

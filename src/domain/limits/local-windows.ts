@@ -1,3 +1,5 @@
+// The check of one process without Redis. With `limits.replicas` each process takes its part of every window.
+
 import { type Decision, describe, fits, type RateLimits, type Room } from './decision.ts'
 import { type Counter, countEntry, type Entry } from './entries.ts'
 import { expireLog, pushLog, SECOND_MS, waitForLog } from './windows.ts'

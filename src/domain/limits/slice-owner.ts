@@ -1,3 +1,5 @@
+// The owner's side of limits that several worker processes share; `sliced-limiter.ts` is the other side.
+
 import { type Decision, type RateLimits, unlimited } from './decision.ts'
 import type { Limiter } from './limiter.ts'
 

@@ -1,3 +1,6 @@
+// Counters of hour, day and month in the database. A batch counts exactly once: after a lost answer the server is asked by its
+// transaction id whether the batch was committed.
+
 import { sql } from 'kysely'
 import type { Ids } from '../../lib/ids.ts'
 import type { Log } from '../../lib/log.ts'
