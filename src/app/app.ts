@@ -33,6 +33,7 @@ import { startMasterKeyRefresh } from './master-key-refresh.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { Networks } from './networks.ts'
 import type { ProcessOverview } from './overview.ts'
+import { createProcessReports, type ProcessReports } from './process-reports.ts'
 import { applyChains } from './reload/apply.ts'
 import { type Difference, mergeLive } from './reload/difference.ts'
 import { createReloader, type ReloadOutcome } from './reload/reload.ts'
@@ -40,7 +41,6 @@ import { rereadConfig } from './reload/reread.ts'
 import { createReadiness, createStatus, listUntracked } from './status.ts'
 import type { Wallets } from './wallets.ts'
 import { openWebhooks, type Webhooks } from './webhooks.ts'
-import { createWebSocketReports, type WebSocketReports } from './websocket-reports.ts'
 
 /** What a service is started with. */
 export type AppOptions = {
@@ -159,7 +159,8 @@ export async function startApp(options: AppOptions): Promise<App> {
     },
     own,
   )
-  late.reports = own(createWebSocketReports({ db, log, overview }))
+  late.overview = overview
+  late.reports = own(createProcessReports({ db, log, overview }))
   const status = createStatus({
     ...{ current, db, clock, version: options.version, networks, courier, roles: roles.list },
     ...((roles.has('tracker') || roles.has('sender')) && { wallets }),
@@ -257,7 +258,8 @@ export async function startApp(options: AppOptions): Promise<App> {
 type Late = {
   sockets?: Sockets
   events?: EventStreams
-  reports?: WebSocketReports
+  reports?: ProcessReports
+  overview?: ProcessOverview
   track?: Wallets['join']
   writeConnection?(): Promise<string>
 }
@@ -278,6 +280,7 @@ function openNotifications(foundation: Foundation, late: Late, own: Own) {
         late.sockets?.forget(change)
         late.events?.changed(change)
         late.reports?.changed(change)
+        if (change.kind === 'reorganization') late.overview?.reorganized(change.network_id)
       },
       onReconnect: () => late.events?.recheck(),
       onTrack: (at) => late.track?.(at),

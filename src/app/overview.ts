@@ -12,6 +12,8 @@ import type { Wallets } from './wallets.ts'
 
 /** What this process knows of the installation, for operations, event streams and the rollup. */
 export type ProcessOverview = Overview & {
+  /** Blocks of a tracked network were replaced, whichever process tracks it. */
+  reorganized(network_id: number): void
   streamed(): StreamedNetwork[]
   lags(): { network_id: number; lag_blocks: number | null }[]
 }
@@ -31,6 +33,8 @@ export function createOverview(options: {
   // Computed again only after a reload: it is asked with every request for an overview.
   const named = follow(current, (config) => namedNetworks(config, places))
 
+  const reorganizations = new Map<number, number>()
+
   const chains = (): ChainOverview[] => {
     const tracked = new Map(wallets.tracked().map((one) => [`${one.chain}/${one.network}`, one]))
     return named().map((one) => {
@@ -47,7 +51,7 @@ export function createOverview(options: {
         node_head: mine?.head ?? gateway,
         health: mine?.health ?? 'idle',
         problem: mine?.problem ?? '',
-        reorganizations: mine?.reorganizations ?? 0,
+        reorganizations: reorganizations.get(mine?.network_id ?? -1) ?? 0,
       }
     })
   }
@@ -77,6 +81,9 @@ export function createOverview(options: {
       }),
     webSockets: (organization_id) => sockets()?.clients(organization_id) ?? [],
     holder,
+    reorganized: (network_id) => {
+      reorganizations.set(network_id, (reorganizations.get(network_id) ?? 0) + 1)
+    },
     streamed: () =>
       named().map(({ chain, network, isDefault }) => ({
         ...{ chain, network, at: isDefault ? chain : `${chain}/${network}` },

@@ -54,7 +54,7 @@ export type Wallets = {
   /** How far this process knows the tracked networks to be; without a database query. */
   tracked(): (NetworkName &
     TrackerHealth &
-    Pick<TrackerStatus, 'head' | 'block_number' | 'reorganizations'> & { network_id: number })[]
+    Pick<TrackerStatus, 'head' | 'block_number'> & { network_id: number })[]
   /** The networks that are not tracked, and why; without a database query. */
   problems(): TrackingProblem[]
   /** Does not track a network while another one with the same nodes is configured. */
@@ -327,8 +327,8 @@ export async function openWallets(
       [...tracked.values()].map(({ name, tracker }) => ({ ...name, ...tracker.timings() })),
     tracked: () =>
       [...tracked.values()].map(({ network_id, name, tracker, watch }) => {
-        const { head, block_number, reorganizations } = tracker.status()
-        return { ...name, ...watch.health(), network_id, head, block_number, reorganizations }
+        const { head, block_number } = tracker.status()
+        return { ...name, ...watch.health(), network_id, head, block_number }
       }),
     problems: () => [
       ...[...tracked.values()].flatMap(({ name, watch }) => {

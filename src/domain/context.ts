@@ -9,6 +9,7 @@ import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { EndpointRules } from '../lib/net/endpoint.ts'
 import type { Sealer } from '../storage/access/seal.ts'
+import type { GatewayCounts } from '../storage/metrics/gateway-reports.ts'
 import type { WebSocketClient } from '../storage/metrics/websocket-clients.ts'
 import type { Db } from '../storage/pg/database.ts'
 import type { Replicas } from '../storage/pg/replicas.ts'
@@ -53,26 +54,19 @@ export type ChainOverview = NetworkName & {
   reorganizations: number
 }
 
-/** A network of the gateway as this process knows it. */
-export type GatewayOverview = NetworkName & {
-  websocket_count: number
-  subscription_count: number
-  filter_count: number
-  cache_bytes: number
-  cache_hit_count: number
-  cache_miss_count: number
-}
+/** A network and its nodes. */
+export type NetworkNodes = NetworkName & { upstreams: readonly NodeStatus[] }
 
 /** What this process knows of chains, nodes and the gateway. */
 export type Overview = {
   /** Whether local chains run beside the service. */
   isEmbedded: boolean
   chains(): ChainOverview[]
-  nodes(): (NetworkName & { upstreams: readonly NodeStatus[] })[]
-  gateways(): GatewayOverview[]
+  nodes(): NetworkNodes[]
+  gateways(): GatewayCounts[]
   /** The open WebSockets of this process, of one organization or of all. */
   webSockets(organization_id: string | undefined): WebSocketClient[]
-  /** The name of this process among those that report their WebSockets. */
+  /** The name of this process among those that report to each other. */
   holder: string
 }
 

@@ -172,7 +172,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'sliced-limiter',
     'stored-usage',
   ],
-  'domain/overview': ['chains', 'current-credential', 'metrics', 'search', 'websockets'],
+  'domain/overview': ['chains', 'current-credential', 'metrics', 'nodes', 'search', 'websockets'],
   'domain/query': [
     'ahead',
     'blocks',
@@ -314,7 +314,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'restore',
     'server-user',
   ],
-  'storage/metrics': ['counts', 'metrics', 'tables', 'websocket-clients'],
+  'storage/metrics': ['counts', 'gateway-reports', 'metrics', 'tables', 'websocket-clients'],
   'storage/migrations': ['files', 'lock', 'migrate', 'plan'],
   'storage/pg': [
     'binary-arrays',

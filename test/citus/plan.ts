@@ -62,4 +62,5 @@ export const placements: Readonly<Record<string, Placement>> = {
   tracker_cursor: 'coordinator',
   tracker_gap: 'coordinator',
   websocket_client: 'coordinator',
+  gateway_report: 'coordinator',
 }

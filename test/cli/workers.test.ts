@@ -190,6 +190,14 @@ describe('a service of several processes', () => {
       ...{ chain: 'c', network: 'mainnet', organization_id, client: '127.0.0.1' },
       buffered_bytes: 0,
     })
+    // The figures of the gateway are of all processes too, whichever answers.
+    const shown = new Set<string>()
+    for (let turn = 0; turn < 4; turn++) {
+      const { nodes, gateways } = await call(admin!, 'admin/ListNodes', {})
+      const gateway = gateways.find((one: { chain: string }) => one.chain === 'c')
+      shown.add(`${nodes[0].state} ${gateway.websocket_count} ${gateway.subscription_count}`)
+    }
+    expect([...shown]).toEqual(['healthy 12 1'])
     for (const { ws } of clients) ws.close()
     await waitFor('they are gone', async () => (await list()).length === 0)
     await waitFor('the calls are counted', async () => {

@@ -142,7 +142,8 @@ export const overview = {
   }),
   ListNodes: operation({
     summary: 'List the nodes and the state of the gateway.',
-    description: 'As the process sees them that answers.',
+    description:
+      'Of all processes of the installation that answer within half a second: counts are added up, and a node has the worst state that a process which uses it has seen.',
     services: 'A',
     role: 'ROLE_ADMIN',
     extension: true,

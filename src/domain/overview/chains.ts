@@ -6,7 +6,7 @@ import { listOpenGapCounts } from '../../storage/tracking/gaps.ts'
 import { listHeads } from '../../storage/tracking/heads.ts'
 import { listEvents } from '../../storage/tracking/operational-events.ts'
 import type { AdminHandler } from '../context.ts'
-import { presentNode, presentProblem } from '../events/present.ts'
+import { presentProblem } from '../events/present.ts'
 
 const shownProblems = 50
 
@@ -58,14 +58,6 @@ export const ListChains: AdminHandler<'ListChains'> = async ({ db, principal, ov
     }),
   }
 }
-
-/** Lists the nodes and the state of the gateway in this process. */
-export const ListNodes: AdminHandler<'ListNodes'> = async ({ overview }) => ({
-  nodes: (overview?.nodes() ?? []).flatMap(({ chain, network, upstreams }) =>
-    upstreams.map((node) => presentNode({ chain, network }, node)),
-  ),
-  gateways: overview?.gateways() ?? [],
-})
 
 /** Lists problems of tracking: those that last, then the newest that are over. */
 export const ListProblems: AdminHandler<'ListProblems'> = async ({ db }) => {

@@ -10,7 +10,7 @@ import {
   uuid,
 } from '../pg/columns.ts'
 
-/** The tables of 0011-metrics.sql, and the one of WebSockets. */
+/** The tables of 0011-metrics.sql, and what processes report to each other. */
 export const metricTables = {
   metric_minute: {
     minute: timestamptz,
@@ -44,5 +44,11 @@ export const metricTables = {
     open_time: timestamptz,
     subscriptions: jsonOf<Record<string, number>>(),
     buffered_bytes: int8,
+  },
+  gateway_report: {
+    holder: uuid,
+    report_time: timestamptz,
+    nodes: jsonOf<readonly object[]>(),
+    gateways: jsonOf<readonly object[]>(),
   },
 }

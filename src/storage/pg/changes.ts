@@ -16,6 +16,8 @@ export type Change =
   | { kind: 'track'; chain: string; network: string }
   /** A process lists the open WebSockets, of one organization or of all. */
   | { kind: 'websockets'; from: string; of: string | null }
+  /** A process lists the nodes. */
+  | { kind: 'nodes'; from: string }
   /** The blocks of a tracked network in this range were removed. */
   | { kind: 'reorganization'; network_id: number; from_block: number; to_block: number }
 

@@ -20,7 +20,7 @@ const tones: Readonly<Record<string, 'good' | 'warn' | 'bad'>> = {
 export function Nodes() {
   const { client } = useAccount()
   const loaded = useResource((signal) => client.admin.ListNodes({}, { signal }), [])
-  useLiveReload(({ type }) => type === 'node' || type === 'head', loaded.reload)
+  useLiveReload(({ type }) => type === 'node' || type === 'head', loaded.reload, 3_000)
   if (!loaded.data)
     return loaded.loading ? (
       <Skeleton lines={6} />
@@ -104,6 +104,7 @@ export function Nodes() {
               {
                 title: 'Subscriptions',
                 align: 'end',
+                hide: 'narrow',
                 cell: ({ subscription_count }) => formatCount(subscription_count),
               },
               {
