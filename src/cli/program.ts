@@ -28,14 +28,14 @@ import { addTopCommand } from './top/command.ts'
 
 const epilogue = `
 Examples:
-  portolan start                             everything embedded, nothing to configure
-  portolan call admin ListOrganizations      call an operation of the running service
+  portolan start                             everything embedded
+  portolan call admin ListOrganizations      call an operation of the service
   portolan keys create demo --name backend   make a credential
   portolan config example > portolan.yaml    begin a configuration file
-  portolan doctor                            find out why something does not work
+  portolan doctor                            find the cause of a failure
 
-The configuration is --config, else PORTOLAN_CONFIG, else portolan.yaml in this folder.
-Every command explains itself with --help.`
+The configuration is --config, else PORTOLAN_CONFIG, else portolan.yaml in this
+folder. Every command explains itself with --help.`
 
 /**
  * The tree of commands. What a command does is imported when it is called, so that help and

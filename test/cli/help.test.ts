@@ -42,6 +42,7 @@ test('prints help, or the version', async () => {
   const asked = await portolan(['--help'])
   expect(bare).toEqual(asked)
   expect(asked).toMatchObject({ code: 0, stderr: '' })
+  expect(asked.stdout.split('\n').filter((line) => line.length > 80)).toEqual([])
   expect(asked.stdout).toMatchInlineSnapshot(`
     "Usage: portolan [options] [command]
 
@@ -97,14 +98,14 @@ test('prints help, or the version', async () => {
       help [command]           explain a command
 
     Examples:
-      portolan start                             everything embedded, nothing to configure
-      portolan call admin ListOrganizations      call an operation of the running service
+      portolan start                             everything embedded
+      portolan call admin ListOrganizations      call an operation of the service
       portolan keys create demo --name backend   make a credential
       portolan config example > portolan.yaml    begin a configuration file
-      portolan doctor                            find out why something does not work
+      portolan doctor                            find the cause of a failure
 
-    The configuration is --config, else PORTOLAN_CONFIG, else portolan.yaml in this folder.
-    Every command explains itself with --help.
+    The configuration is --config, else PORTOLAN_CONFIG, else portolan.yaml in this
+    folder. Every command explains itself with --help.
     "
   `)
   expect(await portolan(['--version'])).toEqual({

@@ -6,6 +6,7 @@ import { Compile } from 'typebox/compile'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { parse, parseAllDocuments, stringify } from 'yaml'
 import { checkConfig } from '../../src/app/config/load.ts'
+import { findProgram } from '../helpers/brokers.ts'
 import { read, root } from './expressions.ts'
 import { runTool } from './tools.ts'
 
@@ -127,6 +128,12 @@ describe('the example of one machine', () => {
     expect(runTool('sh', ['-n', file])).toEqual({ status: 0, text: '' })
     for (const [, path] of text.matchAll(/\$checkout\/(\S+?)"/g))
       expect([path, existsSync(join(root, path!))]).toEqual([path, true])
+  })
+
+  it('is accepted by shellcheck', async (context) => {
+    if (!(await findProgram('shellcheck', '--version'))) context.skip('there is no shellcheck here')
+    const file = join(root, 'deploy/vm/install.sh')
+    expect(runTool('shellcheck', [file])).toEqual({ status: 0, text: '' })
   })
 
   it('writes a configuration without errors', () => {

@@ -11,7 +11,7 @@ import { findProgram, freePort } from '../helpers/brokers.ts'
 import { startTestServer, systemBinaries } from '../helpers/postgres.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { blocksOf } from './document-blocks.ts'
-import { read, root } from './expressions.ts'
+import { expressions, read, root } from './expressions.ts'
 
 const blocks = blocksOf(read('docs/production.md'))
 
@@ -69,6 +69,7 @@ test('the walk leads from empty servers to a running installation', {
   const ports: Record<string, string> = {}
   for (const name of [...names, 'REDIS_PORT', 'PROMETHEUS_PORT'])
     ports[name] = `${await freePort()}`
+  const begun = Date.now() / 1000
   const out = openSync(join(folder, 'output'), 'a')
   onTestFinished(() => closeSync(out))
   const walk = spawn('bash', [file], {
@@ -97,4 +98,25 @@ test('the walk leads from empty servers to a running installation', {
   expect(output).toContain('acme')
   // The second process had a SIGHUP.
   expect(await readFile(join(folder, 'logs/portolan-2'), 'utf8')).toContain('reload')
+  const silent = await evaluate(`http://127.0.0.1:${ports.PROMETHEUS_PORT}`, begun)
+  // Rates over minutes, and what this walk does not do: webhooks, transactions, reorganizations.
+  expect(silent.length).toBeLessThan(expressions.length / 2)
 })
+
+/** Evaluates every expression of alerts and dashboards on what Prometheus has scraped; returns those without a series. */
+const evaluate = async (prometheus: string, begun: number): Promise<string[]> => {
+  const silent: string[] = []
+  for (const { place, text } of expressions) {
+    const query = text.replaceAll('$chain', '.*')
+    const time = { start: `${begun}`, end: `${Date.now() / 1000}`, step: '1' }
+    const answer = await fetch(`${prometheus}/api/v1/query_range`, {
+      method: 'POST',
+      body: new URLSearchParams({ query, ...time }),
+      signal: AbortSignal.timeout(10_000),
+    })
+    const { status, data } = (await answer.json()) as { status: string; data: { result: [] } }
+    expect([place, status]).toEqual([place, 'success'])
+    if (data.result.length === 0) silent.push(place)
+  }
+  return silent
+}

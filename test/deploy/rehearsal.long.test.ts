@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { sign } from 'viem/accounts'
-import { afterAll, expect, test, vi } from 'vitest'
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
 import { stringify } from 'yaml'
 import { connectionOf, layoutOf } from '../../src/storage/embedded/layout.ts'
 import { freshFolder, runCommand, startService } from '../cli/portolan.ts'
@@ -11,11 +11,12 @@ import { startChain } from '../helpers/anvil.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { anvilKeys } from '../transactions/harness.ts'
 import { startReceiver } from '../webhooks/receiver.ts'
+import { startPrunedNode } from './pruned-node.ts'
 import { openSection, type Section, wordsOf } from './runbook-section.ts'
 
 // Causes the faults of the runbook in a service with real nodes and a real database, and follows the commands of each
 // section until the signal of its alert is over. Disk full needs a disk of its own and is rehearsed by
-// test/faults/disk-full.long.test.ts. Gaps are not rehearsed here: src/workers/tracker/refill.itest.ts fills them.
+// test/faults/disk-full.long.test.ts.
 
 const folder = await freshFolder()
 const dataDir = join(folder, 'data')
@@ -310,6 +311,44 @@ test('key leaked', async () => {
   await portolan(section.next('portolan keys revoke', { ID: id }))
   expect((await use(leaked)).code).toBe(1)
   await portolan(section.next('portolan organizations disable'))
+  done(section)
+})
+
+test('gap', async () => {
+  const section = openSection('Gap')
+  expect(section.alerts).toEqual(['PortolanGap'])
+  const address = `0x${'9a'.repeat(20)}`
+  const { wallet_id } = await call('RegisterWallet', { name: 'g', address, confirmation: 1 })
+  const first = chain.nodes[0]!
+  await chain.mine(1, [first])
+  const head = await chain.height(first)
+  await waitFor('the block is stored', async () => (await tracked()).block_number >= head, patience)
+  // A node that has pruned the blocks after this one, and the others replaced by it.
+  const hidden = { from: head + 1, to: head + 19 }
+  const pruned = await startPrunedNode(first.url, hidden)
+  onTestFinished(pruned.stop)
+  await portolan(`portolan nodes add c ${pruned.url} --name pruned`)
+  await portolan('portolan nodes remove c first')
+  await reload()
+  const [from] = await first.call<string[]>('eth_accounts')
+  await first.call('eth_sendTransaction', [{ from, to: address, value: '0x5' }])
+  await chain.mine(20, [first])
+  const gapBlocks = async () => (await metric('portolan_tracker_gap_blocks', 'chain="c"'))[0] ?? 0
+  await waitFor('the alert has its signal', async () => (await gapBlocks()) > 0, patience)
+  expect(await portolan(section.next('portolan chains'))).toMatch(
+    new RegExp(`gap.*${hidden.from}`, 'i'),
+  )
+  const listed = async () =>
+    (await call('ListTransfers', { wallet_id })).transfers.map(
+      ({ value }: { value: string }) => value,
+    )
+  expect(await listed()).toEqual([])
+  const url = 'https://archive.example/KEY'
+  await portolan(section.next('portolan nodes add', { [url]: first.url }))
+  const blocks = { 19000000: `${hidden.from}`, 19000010: `${hidden.to}` }
+  await portolan(section.next('portolan backfill', blocks))
+  await waitFor('the alert is over', async () => (await gapBlocks()) === 0, patience)
+  expect(await listed()).toEqual(['5'])
   done(section)
 })
 

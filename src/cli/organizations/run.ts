@@ -19,7 +19,8 @@ export const listOrganizations = (shell: Shell, options: Options): Promise<void>
       row.domain,
       row.organization_id,
       row.disabled ? 'disabled' : 'enabled',
-      row.create_time,
+      // The day alone, so that a row fits into 80 columns.
+      row.create_time.slice(0, 10),
       row.name,
     ])
     print(shell, formatTable(['DOMAIN', 'ID', 'STATUS', 'CREATED', 'NAME'], rows))

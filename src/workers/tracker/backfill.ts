@@ -1,4 +1,10 @@
-import { BlockForgedError, type Chain, type ChainBlock, type Position } from '../../chains/chain.ts'
+import {
+  BlockForgedError,
+  BlockMissingError,
+  type Chain,
+  type ChainBlock,
+  type Position,
+} from '../../chains/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import {
@@ -50,6 +56,8 @@ export class BackfillError extends Error {
   override name = 'BackfillError'
 }
 
+// How often a block that no node has is asked for again.
+const mostAbsences = 5
 // Before a range is tried again after a reorganization, in which nodes need a moment to agree.
 const pauseMs = 500
 
@@ -67,6 +75,7 @@ export async function runBackfill(options: BackfillOptions): Promise<BackfillOut
   let done = (await findBackfill(db, range)) ?? from - 1
   let transfers = 0
   let closed = 0
+  let absences = 0
   // Old blocks are traced as the tracker does it, or their internal transfers would be missing.
   const isTraced = await findTraced(db, network_id)
 
@@ -109,6 +118,12 @@ export async function runBackfill(options: BackfillOptions): Promise<BackfillOut
       if (chain.reorganizes) await linkWindow(options, { from: done + 1, to }, signal)
       await resume({ ...position, isTraced })
     } catch (error) {
+      if (error instanceof BlockMissingError) {
+        // A command has just connected to its nodes: the one that has the block may not have answered yet.
+        if (++absences > mostAbsences) throw new BackfillError(`${error.message}.`)
+        await clock.sleep(absences * pauseMs, signal)
+        continue
+      }
       if (!(error instanceof HistoryMovedError) && !(error instanceof BlockForgedError)) throw error
       await clock.sleep(pauseMs, signal)
       // Blocks that were stored from the branch that left are read again; storing a block twice changes
