@@ -1,5 +1,5 @@
 // From the configuration to chains: which networks there are, and how a chain of each family is opened. The families are loaded on
-// use, because their libraries cost more at the start than everything else together.
+// use.
 
 import type { AddressRules, Chain } from '../chains/chain.ts'
 import { createEvmChain } from '../chains/evm/chain.ts'

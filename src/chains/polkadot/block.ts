@@ -1,5 +1,5 @@
-// A block by its events. Calls are not interpreted: proxies, batches and contracts can do anything, but every change of a balance
-// has an event.
+// A block by its events. Calls are not interpreted: proxies, batches and contracts can do anything, and their
+// events say what moved.
 
 import { Blake2256 } from '@polkadot-api/substrate-bindings'
 import type { AssetKey } from '../../contract/records/assets.ts'

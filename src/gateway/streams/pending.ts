@@ -1,5 +1,4 @@
-// Pending transactions, announced once however many nodes announce them. Nodes are asked only while a client listens: the
-// stream of a large chain is thousands of hashes a second.
+// Pending transactions, announced once however many nodes announce them. Nodes are asked only while a client listens.
 
 import type { Pool } from '../../chains/evm/pool/pool-types.ts'
 import type { FeedBlock } from './feed-block.ts'

@@ -1,5 +1,5 @@
 // Balance work of blocks far behind the head. While the tracker catches up, one row holds the work of a batch of blocks instead of
-// a row per balance: most of it is superseded by later blocks before it is due.
+// a row per balance.
 
 import { randomUUIDv7 } from 'node:crypto'
 import { type RawBuilder, sql } from 'kysely'

@@ -1,5 +1,5 @@
-// The history of deliveries for the API: lists, attempts and retries. Tables are large and hot; each query names the index that
-// it is made for, and the plans are pinned by tests.
+// The history of deliveries for the API: lists, attempts and retries. The tables are large, so every
+// list is a page by key along an index.
 
 import { sql } from 'kysely'
 import type { WebhookStatus } from '../../contract/records/states.ts'
