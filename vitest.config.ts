@@ -141,9 +141,10 @@ export default defineConfig({
           include: ['src/**/*.itest.ts', 'test/**/*.test.ts'],
           exclude: ['**/node_modules/**', architectureTests, ...longTests, ...measuringTests],
           isolate: false,
-          // Most files wait (for programs, time limits, servers): with three workers two cores are idle for an eighth of
-          // the time. In one group the waits of one file overlap with the work of others.
-          maxWorkers: 4,
+          // Most files wait (for programs, time limits, servers): two workers leave two cores idle for a third of
+          // the time. In one group the waits of one file overlap with the work of others. Four took two minutes
+          // less, and emulated nodes then missed limits of 30 s.
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
       },
