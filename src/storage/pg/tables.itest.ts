@@ -42,7 +42,7 @@ test('every table of tenants names the organization', async () => {
     'tracker_gap',
     'pending_transaction',
   ]
-  const operators = ['audit_chain', 'metric_minute', 'head_minute']
+  const operators = ['audit_chain', 'metric_minute', 'head_minute', 'gateway_report']
   const internal = [
     'installation_key',
     'request_nonce',
