@@ -284,7 +284,10 @@ try {
   if (isWanted('gateway')) texts.push(await measureGateway(services))
   if (isWanted('tracking')) texts.push(await measureTracking(services))
   if (isWanted('fan-out')) texts.push(await measureFanOut(services, () => void node.mine()))
-  await writeSection('Several processes', 'node bench/scale.ts', texts.join('\n\n'))
+  const text = texts.join('\n\n')
+  // One part alone would replace the others in the results.
+  if (only !== undefined) console.log(text)
+  else await writeSection('Several processes', 'node bench/scale.ts', text)
   await Promise.all(services.map((service) => service.stop()))
   node.stop()
 } catch (error) {

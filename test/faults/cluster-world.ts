@@ -185,7 +185,7 @@ export async function startWorld(
     ends.push(() => rm(folder, { recursive: true, force: true }))
     const anvil = await startAnvil({ args: ['--block-time', '1'] })
     ends.push(anvil.stop)
-    const database = await startKillableDatabase()
+    const database = await startKillableDatabase({ isEmpty: other !== undefined })
     ends.push(database.stop)
     const connection = database.connection as Parameters<typeof startPgBouncer>[0]
     const bouncer = await startPgBouncer(connection, {

@@ -20,13 +20,18 @@ export type KillableDatabase = {
 /** Whether Vitest runs this; otherwise it is a program of a campaign. */
 const isTest = '__vitest_worker__' in globalThis
 
-/** Starts one. What it has acknowledged survives its death, though not that of the machine. */
-export const startKillableDatabase = async (): Promise<KillableDatabase> => {
+/**
+ * Starts one. What it has acknowledged survives its death, though not that of the machine. An empty one is migrated by
+ * the service, which may be an older version.
+ */
+export const startKillableDatabase = async ({
+  isEmpty = false,
+} = {}): Promise<KillableDatabase> => {
   const folder = await mkdtemp(join(tmpdir(), 'portolan-killable-'))
   // As root the database runs as another user, who must reach the directory.
   await chmod(folder, 0o711)
   const dataDir = join(folder, 'data')
-  if (isTest) {
+  if (isTest && !isEmpty) {
     // This module needs the context of a test.
     const { copyEmbeddedDataDir } = await import('./initialized-data-dir.ts')
     await copyEmbeddedDataDir(dataDir)
@@ -39,7 +44,7 @@ export const startKillableDatabase = async (): Promise<KillableDatabase> => {
   })
   const { connection } = server
   const { db, pool, stop } = openDatabase({ connection, log: silentLog })
-  await migrateDatabase(db, { log: silentLog })
+  if (!isEmpty) await migrateDatabase(db, { log: silentLog })
   return {
     db,
     connection,
