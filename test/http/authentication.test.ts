@@ -168,6 +168,11 @@ describe('an operation', () => {
     })
   })
 
+  it('is attacked in more than 2,000 ways, each of which has to be refused', () => {
+    const ways = Object.keys(unauthenticated).length + Object.keys(skewed).length
+    expect(operations.length * ways).toBeGreaterThan(2_000)
+  })
+
   it.each(operations)(
     '%s accepts no request that is not signed by a valid credential',
     async (_, entry) => {
