@@ -112,7 +112,7 @@ describe('defaults', () => {
           "streams_per_key": 20,
           "streams_per_organization": 100,
           "trust_proxy": false,
-          "workers": 1,
+          "workers": "auto",
         },
         "telemetry": {
           "headers": {},

@@ -33,7 +33,7 @@ chains:
       port: 80 # file, line 2
       base_path: "" # default
       console: true # default
-      workers: 1 # default
+      workers: auto # default
       roles:
         - api # default
         - gateway # default
