@@ -3,7 +3,7 @@ import {
   type GatewayReport,
   listGatewayReports,
 } from '../../storage/metrics/gateway-reports.ts'
-import { databaseTime } from '../../storage/metrics/websocket-clients.ts'
+import { reportsSince } from '../../storage/metrics/report-time.ts'
 import { notifyChange } from '../../storage/pg/changes.ts'
 import type { AdminHandler, NetworkNodes } from '../context.ts'
 import { presentNode } from '../events/present.ts'
@@ -26,7 +26,7 @@ const ranks: Readonly<Record<string, number>> = {
 export const ListNodes: AdminHandler<'ListNodes'> = async ({ db, clock, overview, signal }) => {
   if (!overview) return { nodes: [], gateways: [] }
   const { holder } = overview
-  const since = await databaseTime(db)
+  const since = await reportsSince(db)
   await notifyChange(db, { kind: 'nodes', from: holder })
   await clock.sleep(reportMs, signal)
   const others = await listGatewayReports<NetworkNodes[]>(db, { since, except: holder })

@@ -1,9 +1,6 @@
 import { toTimestamp } from '../../lib/clock.ts'
-import {
-  databaseTime,
-  listWebSockets,
-  type WebSocketClient,
-} from '../../storage/metrics/websocket-clients.ts'
+import { reportsSince } from '../../storage/metrics/report-time.ts'
+import { listWebSockets, type WebSocketClient } from '../../storage/metrics/websocket-clients.ts'
 import { notifyChange } from '../../storage/pg/changes.ts'
 import { getOrganization } from '../admin/organizations.ts'
 import type { AdminHandler } from '../context.ts'
@@ -22,7 +19,7 @@ export const ListWebSocketClients: AdminHandler<'ListWebSocketClients'> = async 
   const wanted = request.organization_id ?? (isAdmin ? undefined : principal.organization_id)
   const organization_id = wanted && (await getOrganization(context, wanted)).organization_id
   if (!overview) return { websocket_clients: [] }
-  const since = await databaseTime(db)
+  const since = await reportsSince(db)
   const { holder } = overview
   await notifyChange(db, { kind: 'websockets', from: holder, of: organization_id ?? null })
   await clock.sleep(reportMs, signal)

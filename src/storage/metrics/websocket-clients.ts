@@ -16,12 +16,6 @@ export type WebSocketClient = Omit<
 /** Rows of processes that were killed are removed after this time. */
 const oldMinutes = 10
 
-/** The time of the database. */
-export const databaseTime = async (db: Db): Promise<Date> => {
-  const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db)
-  return rows[0]!.now
-}
-
 /** Replaces the rows of a process by those of now, of one organization or of all. */
 export const reportWebSockets = async (
   db: Db,
