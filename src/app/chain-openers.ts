@@ -1,5 +1,5 @@
-// From the configuration to chains: which networks there are, and how a chain of each family is opened. The families are loaded on
-// use.
+// From the configuration to chains: which networks there are, and how a chain of each family is opened. Families other than
+// EVM are loaded on use.
 
 import type { AddressRules, Chain } from '../chains/chain.ts'
 import { createEvmChain } from '../chains/evm/chain.ts'

@@ -1,5 +1,6 @@
-// Changes that other processes announce by NOTIFY. They are hints: a lost connection drops them, so every cache is emptied after a
-// reconnect.
+// Changes that other processes announce by NOTIFY. They are hints: a lost connection drops them. After a reconnect
+// rate-limit records are emptied, gateway keys are confirmed again before they count, and couriers and streams look for
+// themselves.
 
 import type { Log } from '../lib/log.ts'
 import { createKeyHolder } from '../storage/access/key-holders.ts'

@@ -1,5 +1,5 @@
-// Opens the database of a running service: migrations first, then two pools, for requests and for workers, so that neither can use
-// up the connections of the other.
+// Opens the database of a running service. Requests and workers have a pool each, so that neither can use up the
+// connections of the other. The schema is brought up to date before anything reads it.
 
 import { sql } from 'kysely'
 import type { Clock } from '../lib/clock.ts'

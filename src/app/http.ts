@@ -1,5 +1,6 @@
-// Wires the listeners. The fast path, the server of Node and the WebSockets share one set of bounds on connections and bodies, so
-// that a client has one share whichever way it comes.
+// Wires the listeners. The fast path and the server of Node share one set of bounds on connections and bodies, so that a
+// client has one share whichever way it comes. WebSockets of clients behind a trusted proxy have a set of their own,
+// because their connections are those of the proxy.
 
 import type { RefusalCounts } from '../domain/audit/operation.ts'
 import type { Network } from '../gateway/network.ts'

@@ -1,4 +1,4 @@
-// The log. Secrets are removed here as a last resort; no code of ours logs one.
+// The log. Fields with the names of secrets are hidden as a last resort, three levels deep; no code of ours logs one.
 
 import { pino } from 'pino'
 import type { Log } from '../lib/log.ts'

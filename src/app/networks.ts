@@ -1,5 +1,5 @@
-// The EVM networks of a process: nodes, canonical chain, cache, streams and filters of each. Hundreds may be configured, so a network
-// that nothing uses has no connections and no timers.
+// The EVM networks of a process: nodes, canonical chain, cache, streams and filters of each. Hundreds may be configured, so
+// a network that nothing uses has no connections to its nodes.
 
 import { type Canonical, createCanonical } from '../chains/evm/canonical/canonical.ts'
 import { type ChangeablePool, createPool } from '../chains/evm/pool/pool.ts'

@@ -1,4 +1,5 @@
-// What is shown of chains, nodes and connections, joined from the parts of this process. It holds no state of its own.
+// What is shown of chains, nodes and connections, joined from the parts of this process when it is asked. Its only state is
+// the number of reorganizations since the start, which no other part counts.
 
 import type { ChainOverview, Chains, Overview } from '../domain/context.ts'
 import type { StreamedNetwork } from '../http/events/streams.ts'

@@ -1,5 +1,5 @@
-// Builds the port `QuerySource` of the domain on a network of the gateway: the domain may not import the gateway (same or higher
-// layer), so the two are joined here.
+// Builds the port `QuerySource` of the domain on a network of the gateway: the domain may not import the gateway
+// (docs/architecture.md, "Layers"), so the two are joined here.
 
 import type { Queries } from '../domain/context.ts'
 import type { QuerySource } from '../domain/query/source.ts'

@@ -1,4 +1,5 @@
-// Probes and `/status`. A probe answers within a bound whatever the database does: a probe that hangs is taken for a dead process.
+// Probes and `/status`. A probe answers within `probeTimeoutMs` whatever the database does: an orchestrator would take a
+// probe that hangs for a dead process.
 
 import { sql } from 'kysely'
 import type { Limiter } from '../domain/limits/limiter.ts'

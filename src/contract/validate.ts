@@ -1,5 +1,5 @@
-// Checks the body of a request against the row of its operation, and names every violation with its field. The order of the
-// messages is that of the fields. Handlers get declared fields only, with their defaults, in the type that the catalogue derives.
+// Checks the body of a request against the row of its operation, and names every violation with its field, up to
+// `maxErrors`. Handlers get declared fields only, with their defaults, in the type that the catalogue derives.
 
 import type { TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'

@@ -1,6 +1,7 @@
-// The only HTTP code of all operations (docs/architecture.md, "Path of an operation"). The order of the steps is fixed:
-// nothing of a body is parsed before the signature is checked and the call is counted, so an unauthenticated or limited caller
-// costs one HMAC and one look into memory.
+// The HTTP code of all operations (docs/architecture.md, "Path of an operation"); the fast path calls `perform` as well.
+// The order of the steps is fixed: signature, nonce, limits, body. A body above `smallBodyBytes` is not parsed before the
+// call is counted; a smaller one may be, for chain queries that are begun while their nonce is stored
+// (`domain/query/ahead.ts`).
 
 import { OperationError } from '../contract/errors/errors.ts'
 import { idempotencyHeader, replayedHeader } from '../contract/idempotency.ts'
@@ -118,7 +119,6 @@ export function createOperations({
     const { request, response, method, target, path, client, signal, facts } = exchange
     const route = routes.find(path)
     if (!route) throw routes.refusal(path)
-    // Every operation is a POST, so that no cache on the way keeps its answer.
     if (method !== 'POST')
       throw new OperationError('METHOD_NOT_ALLOWED', { headers: { allow: 'POST' } })
     const { headers } = request
@@ -184,7 +184,8 @@ export function createOperations({
       call.facts.principal = principal
       // What the credential may do was changed meanwhile: what was begun for it counts no more.
       if (begun && begunFor !== principal) begun = void begun.refuse(new Error('superseded'))
-      // A promise only with Redis or several processes: otherwise no turn of the event loop is spent on it.
+      // A promise with Redis, several processes, a large body or a caller that is not in memory. In the usual case there is
+      // none, and no turn of the event loop is spent on it.
       const admitted = admitOperation(admission, principal, chain, body)
       const decision = admitted instanceof Promise ? await admitted : admitted
       ahead.decided(principal, decision.allowed)
@@ -227,7 +228,7 @@ export function createOperations({
         performOperation(audit, made, request, () => perform(chosen)),
       )
     const project = cached(projections, path, () => createProjection(entry))
-    // Operations that create something twice if they are repeated; the others are idempotent by themselves.
+    // Only operations that would create something twice take the key; the others ignore the header.
     const key = row.creates ? single(call.headers[idempotencyHeader]) : undefined
     if (key === undefined) return JSON.stringify(project(await act(context)))
     const { answer, isReplayed } = await idempotency.run(context, {

@@ -70,7 +70,7 @@ export function createByteMap<value>(): ByteMap<value> {
     }
   }
   const grow = (): void => {
-    // At half of the slots, four times as many: chains of equal slots stay short, and growing is rare.
+    // Called at half of the slots. Four times as many keep the probes short, and growing stays rare.
     slots = new Int32Array(slots.length * 4)
     const mask = slots.length - 1
     for (let index = 0; index < hashes.length; index++) {

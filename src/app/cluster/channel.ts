@@ -1,5 +1,5 @@
-// Requests over the pipe that Node gives a child process. Every request has a time limit, and what waits is bounded: a process that
-// hangs must not fill the memory of the others.
+// Requests over the pipe that Node gives a child process. Every request has a time limit, and at most `maxWaiting` of them
+// wait: a process that hangs must not fill the memory of the one that asks.
 
 /** Requests and replies between a supervisor and one of its processes. */
 export type Channel = {

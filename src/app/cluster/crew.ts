@@ -1,5 +1,6 @@
-// Starts the processes of a service and replaces those that end. The first two start one after the other: the background process
-// migrates the database, and the first worker chooses the port that the others share.
+// Starts the processes of a service and replaces those that end. The first two start one after the other: the background
+// process, which comes first where there is one, migrates the database, and the first worker chooses the port that the
+// others share.
 
 import type { Clock } from '../../lib/clock.ts'
 import { toTimestamp } from '../../lib/clock.ts'

@@ -1,5 +1,6 @@
-// Nodes are probed by one process for all: with eight workers each node would otherwise get eight times the probes, which plans of
-// providers count.
+// Nodes are probed by one process for all: each worker would otherwise probe every node, and plans of providers count
+// probes as calls. The board has the last sighting of each node for processes that join later, at most `mostNodes` per
+// network.
 
 import type { Sighting } from '../../chains/evm/pool/node-sharing.ts'
 import type { Channel, Handlers } from './channel.ts'

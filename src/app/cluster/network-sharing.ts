@@ -97,7 +97,7 @@ export function createNetworkSharing({ ask, post }: Pick<Channel, 'ask' | 'post'
           const own = reads
           return async (asked) => {
             const { method, params } = asked
-            // An older answer would be wrong: these tags mean the newest block.
+            // A kept answer would be wrong: tags such as `latest` mean the newest block.
             if (kindOf(params) === undefined) return request(asked)
             if (!following.has(path)) return check(asked, await own(method, params))
             if (performance.now() < silentUntil) return request(asked)

@@ -1,4 +1,5 @@
-// What a worker answers to its supervisor: start, status, metrics, reload, drain and stop.
+// What an app answers to its supervisor: start, status, metrics, reload, drain and stop. The same code runs in a worker
+// process and, before a service grows, in the process of the supervisor (`inside.ts`).
 
 import type { SliceReply } from '../../domain/limits/slice-owner.ts'
 import { createSlicedLimiter } from '../../domain/limits/sliced-limiter.ts'
@@ -24,7 +25,7 @@ export type PartService = {
   isEnding(): boolean
 }
 
-// How long the next process has had to take over the port before this one stops accepting.
+// The longest drain of a process that was replaced: the next one serves already, so no load balancer has to notice.
 const handOverMs = 1_000
 
 /** Makes the side of the supervisor's channel that runs the app. */

@@ -39,7 +39,7 @@ export function workersOf({ server }: Pick<Config, 'server'>): number {
 }
 
 const mostByItself = 8
-// What a process needs, with room for its cache.
+// An estimate of what a process needs with its cache. It only decides whether a service may grow.
 const bytesPerProcess = 256 * 1024 * 1024
 
 /**

@@ -1,5 +1,5 @@
-// The configuration file: YAML with the position of every part, so that each problem names its line. Size, depth and aliases are
-// bounded, because the file may be the wrong one.
+// The configuration file: YAML with the position of every part, so that a problem of a value names its line. Size, depth
+// and aliases are bounded, because the file may be the wrong one. Variables that hold YAML are parsed here as well.
 
 import { readFileSync, statSync } from 'node:fs'
 import { relative, resolve } from 'node:path'

@@ -1,5 +1,5 @@
-// Command line over environment over file over defaults, key by key. Lists are replaced as a whole: mixing the nodes of two sources
-// would be a surprise.
+// Command line over environment over file over defaults, key by key. A list replaces a list as a whole: mixing the nodes of
+// two sources would be a surprise. Only a variable with an index in its name changes one item.
 
 import type { Origin, Path } from './problem.ts'
 import { type Problem, pathKey, pathText, problemAt } from './problem.ts'

@@ -1,5 +1,5 @@
-// Secrets of the configuration: literals or references, how they are read and how they are shown. A masked text is refused as a
-// value.
+// Secrets of the configuration: literals or references (`file:`, `env:`), how they are read and how they are shown. What is
+// shown cannot be used as a value: `complete.ts` refuses the mask.
 
 import { readFileSync, statSync } from 'node:fs'
 import { ConfigError, type Env, shownWord } from './problem.ts'

@@ -1,4 +1,5 @@
-// Metrics that need the database. They are read with a time limit and kept for ten seconds, so that scrapers cannot load it.
+// Metrics that need the database. They are read with a time limit of 2 s and kept for 10 s, so that several scrapers cost
+// one query.
 
 import { statfs } from 'node:fs/promises'
 import { hostname } from 'node:os'

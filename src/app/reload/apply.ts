@@ -154,7 +154,7 @@ async function prepare(
   }
   if (hasWallets) {
     const stored = await listIdentities(db)
-    // A node that is added to a network whose chain is known is compared with it by the pool.
+    // Where the chain of a network is known, the pool itself refuses added nodes that report another chain id.
     const unknown = difference.changed.filter(
       (at) => !stored.some((one) => one.identity && pathOf(one) === pathOf(at)),
     )

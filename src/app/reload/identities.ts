@@ -38,7 +38,7 @@ export async function checkIdentities(
     const identity = found.get(network)
     return identity === undefined || network.isShared ? [] : [{ network, identity }]
   })
-  // Most others have a stored identity, or settings that exclude the new ones: only the rest is asked.
+  // Others with a stored identity, or with settings that exclude the new ones, are not asked.
   const unused = known.others.filter((other) => !storedOf(other))
   const suspects = unused.filter((other) => claims.some(({ identity }) => other.mayHave(identity)))
   const answers = await askIdentities(suspects)

@@ -1,5 +1,5 @@
-// The transport to one Sui node: gRPC, with field masks, because a checkpoint with everything in it is many times larger than what
-// is used. The height in the header of an answer says which machine of a load balancer has answered.
+// The transport to one Sui node: gRPC, with field masks, so that only what is used of a checkpoint is sent. The height in
+// the header of an answer says how far the machine of a load balancer is that has answered.
 
 import { ChannelCredentials } from '@grpc/grpc-js'
 import { type GrpcTypes, GrpcWebFetchTransport, SuiGrpcClient } from '@mysten/sui/grpc'

@@ -1,5 +1,5 @@
-// Helpers on cells. Senders choose the cells of a message, so every walk is bounded and nothing that cannot be read fails a
-// block.
+// Helpers on cells. Senders choose the cells of a message: a comment is read up to `longestComment` bytes, and what is no
+// text is no comment. Other cells that cannot be read throw, and `block.ts` notes the transaction as undecoded.
 
 import { type Address, beginCell, Cell, Dictionary, type Message, type Slice } from '@ton/core'
 

@@ -1,5 +1,5 @@
-// Memory of what nodes have given that cannot be true. A single contradiction may be a fault of the moment; it counts after a
-// number of attempts over a time.
+// Memory of what nodes have given that cannot be true. Cells that do not fit their hash may be the fault of one node: they
+// count against the block only after three attempts and 30 seconds. A replayed transaction counts at once.
 
 /** What is remembered of transactions that nodes gave, to find those that cannot be true. */
 export type Doubts = {

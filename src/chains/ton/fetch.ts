@@ -1,5 +1,6 @@
-// Fetches a masterchain block: its header, the shard blocks from its tops back to those of the block before, and the pages of
-// their transactions. Every part may come from another node, so all parts of each id are compared.
+// Fetches a masterchain block: its header, the shard blocks from its tops back to those of the block before, and the pages
+// of their transactions. Every part may come from another node, so a header counts only with the place and root hash that
+// were asked for.
 
 import type { AssetKey } from '../../contract/records/assets.ts'
 import type { BlockHeader, ChainBlock } from '../chain.ts'
@@ -74,7 +75,7 @@ export function createFetcher({
     accept: (result: unknown): RawHeader | undefined => {
       const header = readRawHeader(result)
       if (!header || header.prev_blocks.length === 0) return undefined
-      // A node may answer for another block, by a fault or on purpose: all parts of the id are compared.
+      // A node may answer for another block, by a fault or on purpose. The hash is compared where it is known.
       const isAsked =
         header.id.seqno === id.seqno &&
         header.id.shard === id.shard &&

@@ -1,5 +1,5 @@
 // API v3 is optional and served by another program than API v2, which may fail or lag by itself. Its failures do not count
-// against the node.
+// against the node; only "too many requests" does, because both share one rate limit.
 
 import type { Clock } from '../../lib/clock.ts'
 import { NodeFault } from '../nodes/fault.ts'

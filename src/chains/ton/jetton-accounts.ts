@@ -1,5 +1,5 @@
-// The account of a token is a contract of its own (TEP-74). Computing its address saves a get-method per owner, which nodes run
-// one at a time.
+// The account of a token is a contract of its own (TEP-74). Where its address can be computed, two get-methods per owner
+// are saved, which nodes run one at a time.
 
 import { Address, beginCell, Cell, contractAddress } from '@ton/core'
 import type { Tokens } from '../tokens.ts'

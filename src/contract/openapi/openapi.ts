@@ -181,7 +181,7 @@ const securitySchemes = {
 }
 
 const rows: [string, ErrorRow][] = Object.entries(errors)
-// Those left out are of HTTP itself, before an operation is known: they are no answers of an operation.
+// Left out: statuses of HTTP itself (405, 408, 426, 431), and 501, because only operations that work are documented.
 const statuses = [...new Set(rows.map(([, row]) => row.status))].filter(
   (status) => ![405, 408, 426, 431, 501].includes(status),
 )

@@ -1,5 +1,5 @@
-// Rate limits in front of operations and the gateway. A call counts before it is parsed, and a large body counts as several calls,
-// so that the cost of a caller is bounded by its limits and not by what it sends.
+// Rate limits in front of operations and the gateway. A large body counts as several calls and is counted before it is
+// parsed, so that the cost of a caller is bounded by its limits and not by what it sends.
 
 import { setImmediate as turn } from 'node:timers/promises'
 import { OperationError } from '../../contract/errors/errors.ts'

@@ -1,5 +1,5 @@
-// Guessing of keys is bounded per client address. The budget is taken before the look-up: parallel guesses cannot pass it, and an
-// attacker costs the database no more than the budget allows.
+// Guessing of keys is bounded per client address (IPv6: per /64). The budget is taken before the look-up: guesses that
+// arrive together cannot pass it, and one address costs the database no more look-ups than its budget allows.
 
 import { OperationError } from '../../contract/errors/errors.ts'
 import type { Clock } from '../../lib/clock.ts'

@@ -1,5 +1,6 @@
-// Keys of the gateway are looked up once and then answered from memory. A change is announced to all processes, and a cached key is
-// confirmed again in bounded time, because announcements may be lost. Known keys outlive the database for a while.
+// Keys of the gateway are looked up once and then answered from memory. A change is announced to all processes. Because
+// announcements may be lost, a cached key is confirmed again after `maxAgeMs`, and every `recheckMs` while there is no
+// listener. Known keys outlive the database for `graceMs`.
 
 import { hash } from 'node:crypto'
 import { OperationError } from '../../contract/errors/errors.ts'

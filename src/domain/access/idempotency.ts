@@ -1,5 +1,5 @@
-// Idempotency keys of creating operations, with the answer stored in the transaction that creates. Answers may hold secrets, so they
-// are sealed.
+// Idempotency keys of creating operations. The answer is stored in the transaction that creates, so neither is there
+// without the other. Answers may hold secrets, so they are sealed.
 
 import { createHash } from 'node:crypto'
 import { OperationError } from '../../contract/errors/errors.ts'

@@ -1,4 +1,5 @@
-// The cache of rate-limit records. A change is announced, and a record lives for a minute at most in case the announcement is lost.
+// The cache of rate-limit records. A change is announced, and a record lives for a minute at most in case the announcement
+// is lost. At most `maxEntries` organizations are kept.
 
 import type { Clock } from '../../lib/clock.ts'
 import { listRateLimits } from '../../storage/access/rate-limits.ts'

@@ -1,5 +1,5 @@
-// Rotation of the master key. It runs beside the services, page by page, and can be interrupted: each value says by which key it
-// is sealed.
+// Rotation of the master key. It runs beside the services, page by page. It can be interrupted and repeated, because each
+// sealed value names the key that sealed it.
 
 import { sql } from 'kysely'
 import type { Sealer } from '../../storage/access/seal.ts'

@@ -1,5 +1,6 @@
-// Usage by day, method and key. Operations and calls of the gateway are counted in the same rows, so that their sum is what the
-// rate limits have counted; refused calls are a column of their own.
+// Usage by day, method and key. Operations and calls of the gateway are counted in the same rows; refused calls are a
+// column of their own. Calls are counted here, not cost: a large body is one call and may take more than one from the
+// limits.
 
 import { OperationError } from '../../contract/errors/errors.ts'
 import { maxCredentials } from '../../contract/limits.ts'

@@ -1,5 +1,5 @@
-// The outcome of a rate-limit check, and how it is shown in headers and problem bodies. It is pure, and the same for the local, the
-// shared and the sliced windows.
+// The outcome of a rate-limit check, and how it is shown in headers. The local and the shared windows describe their
+// outcomes here; `sliced-limiter.ts` derives its own from the windows that the owner reported.
 
 import type { Entry } from './entries.ts'
 import type { WindowName } from './windows.ts'

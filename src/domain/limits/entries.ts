@@ -1,5 +1,6 @@
-// Counters of organizations in memory: bounded in number, and rolled with the calendar. A clock that jumps, in either direction,
-// neither opens a new budget nor closes one for ever.
+// Counters of organizations in memory: bounded in number, and rolled with the calendar. The window before is remembered, so
+// a clock that jumps ahead and back finds what was spent; a window that a wrong clock opened does not stay closed until its
+// time.
 
 import {
   type CalendarPeriod,

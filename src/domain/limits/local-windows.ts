@@ -1,4 +1,5 @@
-// The check of one process without Redis. With `limits.replicas` each process takes its part of every window.
+// The check of one process by its own counters: without Redis, and while Redis does not answer. With several processes
+// (`limits.replicas`) each takes its part of every window.
 
 import { type Decision, describe, fits, type RateLimits, type Room } from './decision.ts'
 import { type Counter, countEntry, type Entry } from './entries.ts'

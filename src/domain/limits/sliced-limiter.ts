@@ -1,6 +1,6 @@
 // The limiter of a worker process with `server.workers` above 1. The supervisor owns the windows (`slice-owner.ts`) and
-// grants parts of them ahead. The sum of what was granted and not returned never exceeds a window, so the limit holds exactly
-// for all workers; a part that one of them holds unused is the price, and ticks keep it small.
+// grants parts of them ahead. What is granted and not reported takes room in every window, so the workers together never
+// exceed a limit. A part that one of them holds unused is missing to the others; ticks give it back.
 
 import type { Decision, RateLimits } from './decision.ts'
 import type { Limiter } from './limiter.ts'
@@ -235,7 +235,8 @@ export function createSlicedLimiter(options: SlicedOptions): Limiter {
     take: ({ organization_id, chain, limits, cost = 1 }) => {
       if (!Number.isSafeInteger(cost) || cost < 0) throw new RangeError(`cost ${cost}`)
       const entry = open(organization_id, chain, limits)
-      // By identity: `limit-records.ts` gives the same object until a record changes. A refusal by the old limits ends at once.
+      // By identity: `limit-records.ts` gives the same object until it loads the records again, which a change causes. A
+      // refusal by the old limits ends at once.
       if (entry.limits !== limits) {
         entry.limits = limits
         entry.closed = undefined

@@ -1,5 +1,6 @@
-// Counters of hour, day and month in the database. A batch counts exactly once: after a lost answer the server is asked by its
-// transaction id whether the batch was committed.
+// Counters of hour, day and month in the database. A batch counts once: if the answer to its commit was lost, the next
+// attempt asks the server by the transaction id whether it was committed. What a process has not flushed when it is killed
+// is not counted.
 
 import { sql } from 'kysely'
 import type { Ids } from '../../lib/ids.ts'

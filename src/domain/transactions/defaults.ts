@@ -1,4 +1,4 @@
-// What a request leaves open is asked of the nodes before the database transaction, in one round trip: no node is called while a
+// What a request leaves open is asked of the nodes before the database transaction, all at once: no node is called while a
 // lock is held.
 
 import type { BlockLimits, EstimatedCall } from '../../chains/sending.ts'

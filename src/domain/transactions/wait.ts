@@ -1,5 +1,5 @@
-// Why a sent transaction is in no block: a lower nonce that is missing, a price below that of the chain, or missing funds. The
-// answer is shown in `last_error`, and never names what another organization has.
+// Why a sent transaction is in no block: a lower nonce that is missing, or a price below what the nodes ask for. The answer
+// is shown in `last_error`. It names transactions of the own organization only.
 
 import type { Sending } from '../../chains/sending.ts'
 import type { Db } from '../../storage/pg/database.ts'

@@ -1,5 +1,6 @@
-// Registration and removal of addresses. Lock order: cursor, then the rows of addresses and balances. A request that changes
-// nothing takes no lock, so repeating it costs the tracker nothing.
+// Registration and removal of addresses. Removal takes the cursor exclusively, because a block or a balance that is being
+// stored would leave rows behind. Removing named addresses that the wallet does not have takes no lock, so a caller cannot
+// delay the tracker by repeating it.
 
 import { OperationError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'

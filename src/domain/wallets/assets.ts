@@ -1,4 +1,5 @@
-// Balances as the API lists them, and tokens that are no longer tracked.
+// Balances as the API lists them, and RemoveAsset. Page tokens carry the key of the last row; their form is checked,
+// because a client may send the token of another list.
 
 import type { AssetView } from '../../chains/chain.ts'
 import type { WalletRequest } from '../../contract/operations/calls.ts'

@@ -1,5 +1,5 @@
-// The history of a balance is computed backwards from the present one by the stored transfers. It is exact because records and
-// fees add up to the change of the balance on every chain.
+// The history of a balance is computed backwards from the present one by the stored transfers (docs/webhooks.md has the
+// rule by which records and fees add up). Transfers that the present balance does not include yet are left out.
 
 import { sumBalance } from '../../storage/balances/balances.ts'
 import {

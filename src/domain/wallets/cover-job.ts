@@ -1,5 +1,5 @@
-// Tokens that are imported for all addresses, where tokens have accounts of their own (T): the accounts have to be found address by
-// address, which takes minutes for many. So it is a job with pages that survives its process.
+// Tokens that are imported for all addresses, where tokens have accounts of their own (T). The accounts are asked of nodes,
+// about one call per page of `pairsPerPage`, so it is a job with pages that survives its process.
 
 import type { BalanceQuery, Chain } from '../../chains/chain.ts'
 import type { AssetKey } from '../../contract/records/assets.ts'

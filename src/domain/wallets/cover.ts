@@ -1,4 +1,5 @@
-// The first page of a cover job is done before the caller is answered, so that a wallet with few addresses is complete at once.
+// The first page of a cover job is done before the caller is answered, so that a wallet with few addresses is complete in
+// the answer if the nodes answer within `waitMs`.
 
 import { ChainUnavailableError } from '../../chains/chain.ts'
 import { hashId } from '../../lib/hash-id.ts'

@@ -1,5 +1,6 @@
-// Reading balances on request, beside the tracker. The reading and the blocks that are stored meanwhile must not count a change
-// twice or miss it: the reading is stored under the cursor lock, with the block that it is of.
+// Reading balances on request, beside the tracker. A block that is stored meanwhile must neither be counted twice nor be
+// missed: the reading is stored with the block that it is of, under the cursor lock in share mode, and blocks after it
+// become work.
 
 import { randomUUIDv7 } from 'node:crypto'
 import {

@@ -1,4 +1,5 @@
-// RefreshAssetBalances of a wallet with any number of addresses, as a job with pages.
+// RefreshAssetBalances and the reading after ImportAsset, as a job with pages: a wallet may have any number of addresses,
+// and the position is stored after each page.
 
 import type { BalanceQuery, Chain } from '../../chains/chain.ts'
 import { type AssetKey, type AssetType, contractTypes } from '../../contract/records/assets.ts'

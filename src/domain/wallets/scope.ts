@@ -1,5 +1,5 @@
-// Which rows an operation may touch: those of its organization on one network. Handlers get their scope here only, so that no
-// handler can name another organization.
+// Which rows an operation on wallets, transfers, transactions or webhooks may touch: those of one network and of the
+// organization of its principal. The organization is never read from the request.
 
 import { type Chain, ChainUnavailableError, type Family } from '../../chains/chain.ts'
 import { families, familyAt } from '../../chains/registry.ts'

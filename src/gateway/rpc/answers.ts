@@ -1,5 +1,5 @@
-// Corrections of what nodes answer, by pattern on the text. Parsing and writing an answer again would cost more than the call
-// and would change the bytes of everything that was right.
+// Corrections of what nodes answer (spec 2.13 and 7), by pattern on the text, so that what was right keeps its bytes. Only
+// pending blocks and incomplete `syncing` objects are parsed and written again.
 
 import type { RawJson, RpcReply } from '../../chains/evm/pool/pool-types.ts'
 import { isMissingBlock, isUnknownMethod } from './node-errors.ts'

@@ -1,5 +1,6 @@
-// Whether an answer belongs to the canonical branch. Nodes switch branches at different moments, so each answer names its block,
-// by its own hash where it has one, and is compared with the branch before it is given or kept.
+// Whether an answer belongs to the canonical branch. Nodes switch branches at different moments. An answer that names its
+// block is compared with the branch; one that names none belongs to it if the branch has not changed since the node was
+// asked.
 
 import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import type { PoolOutcome, RawJson, RpcReply } from '../../chains/evm/pool/pool-types.ts'

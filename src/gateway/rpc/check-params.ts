@@ -1,5 +1,5 @@
-// Parameters are checked before a node is asked: every node words its complaint differently, some accept what others refuse, and
-// a refused call must not cost a request.
+// Parameters are checked before a node is asked: nodes word their complaints differently, some accept what others refuse,
+// and a refused call must not cost a request. Fields that the specification does not name are left to the node.
 
 import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
 import type { ParamType, RpcParam } from '../../contract/operations/gateway.ts'

@@ -1,7 +1,7 @@
 // How a call is answered, by the plan of its method: from the cache, together with an equal call under way, or by a node.
 // The answer must belong to the branch of the moment at which it is given. So the generation of the canonical chain is read
-// before the nodes are asked: if it has changed when the answer arrives, the answer is checked against the branch, asked for
-// again if it is off it, and not kept.
+// before the nodes are asked. Each answer is checked against the branch and asked for again if it is off it; it is kept
+// only if the generation is still the same.
 
 import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import { lackOf } from '../../chains/evm/pool/node-error.ts'
@@ -117,18 +117,17 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       progress.lostHead()
       ask(method, call, session, liveTarget(method, call, progress.leastOf(session)), done)
     }
-    // What may change with the next block is shared only among keys that have seen as much: no client
-    // gets an empty answer that is older than what it has seen.
+    // Equal calls share one request to the nodes. What may change with the next block is shared only among keys that have
+    // seen as much: no client gets an empty answer that is older than what it has seen.
     const isFixed = target.keep === 'block' || target.keep === 'static'
     const flight = isFixed ? target.key : `${session.highest}>${target.key}`
-    // Equal calls of all clients share one request to the nodes.
     if (flights.join(flight, finish)) return
     const land = flights.open(flight, finish)
     fetchOnce(method, call, target, (outcome, begun) => {
       const isResult = 'ok' in outcome && outcome.ok
       if (!isResult || branch.answer(method, target, outcome.result, begun) === 'on')
         return conclude(method, target, outcome, begun, land)
-      // Asks again until the answer and the branch agree, or a few times at most.
+      // Asks again until the answer and the branch agree, at most `maxRetries` times; then the call fails.
       reachBranch({
         view,
         first: { outcome, begun },
@@ -223,7 +222,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       return store.keep(target.key, { result, number: -1, hash: '' }, view)
     const { number, hash } = target.keep === 'answer' ? blockOf(result) : target
     if (number < 0) return
-    // A final block needs no hash; above it, only what is proved to be of the canonical block.
+    // A final block cannot be replaced. Above it an answer is kept under the hash that is canonical now, so that the cache
+    // can separate it from one of another branch.
     const settled = number <= view.final()
     if (!settled && (hash === '' || view.hashAt(number) !== hash)) return
     // A node may have answered from another branch at the same height.

@@ -1,5 +1,5 @@
-// Reads JSON-RPC envelopes from the text without parsing the params: those are checked by method and passed on as they came.
-// The usual form of a request is recognized by its beginning; any other form takes the general scanner.
+// Reads JSON-RPC envelopes. The text of the params is passed on to nodes as it came; the parsed values serve the checks of
+// the method. The usual form of a request is recognized by its beginning; any other form takes the general scanner.
 
 import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
 import {

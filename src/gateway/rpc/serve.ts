@@ -139,7 +139,7 @@ export function createServe(options: {
       if (call.id !== undefined) {
         const text = textOf(call.id, answer)
         bytes += text.length
-        // The calls that did not fit get an error of their own: those before them keep their answers.
+        // In the order in which calls end: an answer that does not fit any more becomes an error, and those before it stay.
         texts[index] = bytes > maxBatchBytes ? textOf(call.id, tooLarge) : text
       }
       if (--left > 0) return start()
@@ -234,7 +234,7 @@ export function createServe(options: {
     const { batch, calls, refusal } = read(body)
     if (refusal) return refuseIt(refusal)
     await letOthersRun(body.length)
-    // A body of one call was paid for by its size, whatever its number of values.
+    // A body of one call was counted by its size and its values in `admitBody`; nothing is left to count.
     if (!batch) return proceed(network, principal, calls[0] as RpcCall, decision, done)
     await serveRest(network, principal, calls, paid, decision, done)
   }

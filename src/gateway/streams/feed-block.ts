@@ -1,5 +1,5 @@
-// Blocks and logs in the form in which they are pushed. The text of a header and of a log is made once and shared by every
-// subscriber and filter, because the same log may go to ten thousand sockets.
+// Blocks and logs in the form in which they are pushed. The text of a header, and of a log up to `removed`, is made once
+// per block and not once per subscriber.
 
 import { checkBlock } from '../../chains/evm/codec/header-hash.ts'
 import type { Head, RawJson, RpcReply } from '../../chains/evm/pool/pool-types.ts'

@@ -1,5 +1,5 @@
-// `resume` of a subscription: what a client has missed since a block, removals included, without a gap and without a
-// duplicate at the seam to the events that follow.
+// `resume` of a subscription: what a client has missed since a block, removals included. The path is delivered only while
+// the feed stands at the head, so nothing is missing and nothing comes twice where the live events begin.
 
 import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import type { Clock } from '../../lib/clock.ts'

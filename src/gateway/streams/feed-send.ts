@@ -1,5 +1,6 @@
-// The order of what subscribers see (spec 6.2): first the removed logs of blocks that have left, oldest first, then each new
-// block with its header before its logs. One change is sent completely before the next begins.
+// The order of what subscribers see (spec 6.2): first the removed logs of blocks that have left, oldest first, then each
+// new block with its header before its logs. Where a block leaves while its logs are fetched, the rest of the change is
+// dropped, and the next change continues from there.
 
 import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import type { Clock } from '../../lib/clock.ts'

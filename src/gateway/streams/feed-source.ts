@@ -1,5 +1,6 @@
-// Blocks and logs of the feed, fetched once for all subscribers. Any node may answer, and nodes that lag leave logs out without
-// a sign of it: an answer counts when the bloom of the proved header says that nothing is missing.
+// Blocks and logs of the feed, fetched once for all subscribers. Nodes that lag leave logs out without a sign of it, so an
+// answer counts when the bloom of the header says that nothing is missing. Some chains have no usable blooms: after
+// `patience` attempts the longest answer counts.
 
 import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import { createBloomCheck, isBloom, isEmptyBloom } from '../../chains/evm/codec/bloom.ts'

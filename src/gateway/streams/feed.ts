@@ -1,5 +1,5 @@
-// The stream of one network that all subscriptions and filters read. It runs while there is a listener and a while longer, so
-// that clients that come and go do not start it over each time.
+// The stream of one network that all subscriptions and filters read. It runs while there is a listener and `lingerMs`
+// longer, so that a client that reconnects can resume from the block that it saw last.
 
 import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import type { Head, Pool } from '../../chains/evm/pool/pool-types.ts'

@@ -1,5 +1,6 @@
-// Memory of filters and subscriptions is counted in terms (addresses and topics), not in filters: one filter with a thousand
-// addresses costs as much as a hundred small ones. Clients fill it; the bound holds per key and per organization.
+// Memory of filters and subscriptions is counted in terms (addresses and topics), not in filters: one filter with a
+// thousand addresses costs as much as a hundred without any. Clients fill it; the bounds per key and per organization hold
+// over all networks of the process.
 
 import type { LogFilter } from '../rpc/check-filter.ts'
 import { type Refusal, refuse } from '../rpc/rpc-error.ts'

@@ -1,6 +1,6 @@
-// Filters of blocks, logs and pending transactions. They live in the process and not in a node: a filter of a node is
-// unknown to the node that is asked next, and its changes are those of one branch only. All of them read the one feed of the network,
-// so a thousand filters cost the nodes no more than one.
+// Filters of blocks, logs and pending transactions. They live in this process and not in a node: the node that is asked
+// next would not know the filter of another one. All of them read the one feed of the network, so a thousand filters of one
+// kind cost the nodes no more than one.
 
 import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
 import { filterIdleMinutes } from '../../contract/limits.ts'

@@ -1,5 +1,5 @@
-// Which subscriptions want a log. A look-up by address and topic, because comparing each log with each
-// subscription costs their product (bench/fanout.ts: 5,000 logs against 100,000 subscriptions take 8 ms this way).
+// Which subscriptions and filters want a log. A look-up by address and topic, because comparing each log with each
+// subscription costs their product (bench/RESULTS.md: 5,000 logs against 100,000 subscriptions take 8.4 ms of CPU).
 
 import { createLogRanges } from '../rpc/log-ranges.ts'
 import { type LogKeys, type LogQuery, matchesBlock, matchesKeys } from '../rpc/topics.ts'

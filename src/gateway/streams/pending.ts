@@ -1,4 +1,5 @@
-// Pending transactions, announced once however many nodes announce them. Nodes are asked only while a client listens.
+// Pending transactions, announced once however many nodes announce them, as far as the last `maxSeen` hashes reach. Nodes
+// are asked only while a client listens. A transaction of a removed block is announced again.
 
 import type { Pool } from '../../chains/evm/pool/pool-types.ts'
 import type { FeedBlock } from './feed-block.ts'

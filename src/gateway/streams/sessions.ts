@@ -1,5 +1,5 @@
-// Sessions are bounded by number. One that leaves memory hands its counters over first, so nothing that was counted is lost;
-// what it had seen is forgotten, which only makes the next read less strict.
+// Sessions are bounded by number; the one that was opened first makes room. It hands its counters over before it leaves.
+// What it had seen is forgotten: a read of that key may then show an older block once.
 
 import type { Principal } from '../../domain/access/principal.ts'
 import type { Counters } from '../usage/counters.ts'
@@ -13,7 +13,7 @@ export type Sessions = {
   takeUsage(): UsageDelta[]
 }
 
-/** Holds the sessions of one network; the longest unused make room. */
+/** Holds the sessions of one network; beyond the bound the one that was opened first makes room. */
 export function createSessions(options: {
   chain: string
   network: string

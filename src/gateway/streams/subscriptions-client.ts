@@ -1,5 +1,5 @@
-// `subscribe` and `unsubscribe` of one connection. Whatever a subscription takes (its place in the quota, the index and the
-// feed) is given back exactly once, also when the connection ends while the subscription is being made.
+// `subscribe` and `unsubscribe` of one connection. Whatever a subscription takes (its part of the quota, its place in the
+// index, the need of the feed) is given back once, also when the connection ends while the subscription is being made.
 
 import type { Dispatch } from '../rpc/answer.ts'
 import { answered, failed, type OnAnswer, refused } from '../rpc/answer.ts'

@@ -1,5 +1,5 @@
 // All subscriptions of a network. Equal ones of different connections are one group with one id, so that a notification is
-// written as a frame once and the same bytes go to every socket of the group.
+// encoded once and the same bytes go to every socket of the group. Only a replay is encoded for its own client.
 
 import { hash } from 'node:crypto'
 import type { RawJson } from '../../chains/evm/pool/pool-types.ts'

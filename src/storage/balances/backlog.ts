@@ -1,5 +1,6 @@
-// Balance work of blocks far behind the head. While the tracker catches up, one row holds the work of a batch of blocks instead of
-// a row per balance.
+// Balance work of blocks far behind the head (`farBehind` of the tracker). While the tracker catches up, one row holds the
+// pairs of a batch of blocks instead of a row per pair and block. At most `mostPairs` wait per network; beyond that the
+// caller stores ordinary work.
 
 import { randomUUIDv7 } from 'node:crypto'
 import { type RawBuilder, sql } from 'kysely'

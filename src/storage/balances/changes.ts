@@ -1,5 +1,6 @@
-// Work for balances: which pair of address and asset has to be read, because of which block, and from which head on. Work that
-// fails is postponed by doubling pauses and is never dropped, because a balance without work would stay wrong.
+// Work for balances: which pair of address and asset has to be read, because of which block, and from which head on. Work
+// that fails is postponed by doubling pauses of 32 to 8,192 blocks. The oldest row of a pair then stands for all that are
+// due, so a token that always fails collects no rows.
 
 import { sql } from 'kysely'
 import type { AssetKey } from '../../contract/records/assets.ts'

@@ -1,5 +1,6 @@
-// Readings that wait for the confirmation of their wallet. Nodes keep few states, so a wallet with many confirmations is read at
-// inclusion, and the reading becomes the balance when its block is deep enough.
+// Readings that wait for the confirmation of their wallet. Nodes keep few states, so a wallet with more than
+// `deepConfirmation` confirmations is read at the newest block, and the reading becomes the balance when its block is deep
+// enough.
 
 import { sql } from 'kysely'
 import { unnestRows } from '../pg/bulk.ts'

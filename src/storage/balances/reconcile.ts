@@ -1,5 +1,6 @@
-// Stored balances against the chain. A difference is corrected and reported; a balance that has open work is left alone, since that
-// work will change it.
+// Stored balances against the chain, in two ways. Sums of net changes are compared with a reading plus the changes that
+// wait; a difference is corrected. Balances that are read are compared only where no work is open, since that work will
+// change them.
 
 import { sql } from 'kysely'
 import type { AssetKey } from '../../contract/records/assets.ts'

@@ -1,5 +1,5 @@
-// Reading all balances of a network again after a gap. It goes page by page outside of the transaction that passes the gap: in one
-// statement a million balances would stop the tracker for half a minute.
+// Reading all balances of a network again after a gap. The transaction that passes the gap stores one row; the walk goes
+// page by page in later transactions, so that the tracker does not wait for all balances of the network at once.
 
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'

@@ -1,4 +1,5 @@
-// The position of a reconciliation that walks through all balances within a period, so that a restart continues where it was.
+// The position of a reconciliation that walks through all balances within a period, so that a restart continues where it
+// was. The differences that it finds are kept here as well, at most `keptDifferences` of a network.
 
 import { randomUUIDv7 } from 'node:crypto'
 import { sql } from 'kysely'
@@ -70,6 +71,7 @@ export const insertDifferences = async (
     delete from balance_difference where network_id = ${network_id} and create_time < (
       select create_time from balance_difference where network_id = ${network_id}
       order by create_time desc offset ${keptDifferences} limit 1)`.execute(trx)
+  // In the same transaction: a correction without its event would be a change that no owner can explain.
   await recordRepairs(trx, differences, { network_id, now })
 }
 

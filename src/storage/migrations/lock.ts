@@ -5,10 +5,10 @@ import type { Log } from '../../lib/log.ts'
 // biome-ignore lint/suspicious/noExplicitAny: migrations run before there is a schema to type
 type AnyDb = Kysely<any>
 
-// The lock that all versions take.
+// The same number in all versions: two versions that start at once must exclude each other.
 const lockId = 3853314791062309107n
 const pollMs = 100
-// Long enough for the index of a large table.
+// The holder may be building the index of a large table. The bound was chosen, not measured.
 const usualLimitMs = 60 * 60_000
 const usualReportMs = 10_000
 

@@ -1,6 +1,6 @@
 // What a migration does to a service that runs beside it, for `portolan migrate --plan` and for the test that refuses
-// migrations which two versions cannot share (CONTRIBUTING.md). It reads the text of statements with patterns: the files
-// are ours, and a statement that no rule knows counts as the worst.
+// migrations which two versions cannot share (CONTRIBUTING.md). It reads the text of statements with patterns, because the
+// files are ours. A statement that no rule knows is shown as a scan under an unknown lock; the test does not refuse it.
 
 import type { MigrationFile } from './files.ts'
 import { isConcurrent, isRepeatable, splitStatements } from './statements.ts'

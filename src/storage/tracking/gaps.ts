@@ -1,5 +1,6 @@
-// Blocks that are not stored completely, with the reason. A gap stays until its blocks are known; it is split when only some of
-// them are, and asked for again with growing pauses.
+// Blocks that are not stored completely, with the reason. A gap is open until its blocks are known or leave the chain; it
+// is split when only some of them are known. A closed gap stays as a row: it says whether balances were read again since
+// (`reopen_time`). `workers/tracker/refill.ts` asks again with doubling pauses.
 
 import { sql } from 'kysely'
 import type { RowOf } from '../pg/columns.ts'

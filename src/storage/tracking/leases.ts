@@ -1,5 +1,5 @@
-// Leases with a fencing epoch. Every write of a holder checks the epoch in its own transaction, so that a process which was
-// paused and continues after its lease has expired can store nothing.
+// Leases with a fencing epoch. Writers that must not overlap check the epoch in their own transaction (`assertLease`), so a
+// process that was paused and has lost its lease to another one cannot store anything there.
 
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'

@@ -1,5 +1,6 @@
-// Nonces of managed transactions. There is no counter: the next nonce follows from the rows and from the count of the chain, so
-// neither a crash nor a transaction that was sent elsewhere can leave it wrong.
+// Nonces of managed transactions. There is no counter that could drift: the next nonce follows from the rows and from the
+// count of the chain. So a crash leaves no hole, and a transaction that was sent elsewhere is taken into account as soon as
+// the nodes count it.
 
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../pg/database.ts'

@@ -1,5 +1,5 @@
-// Managed transactions that a block may decide. Rows are locked in one order (organization, transaction), after the cursor and
-// before webhooks.
+// Managed transactions that a block may decide. Rows are locked in one order (organization, transaction); in the lock order
+// of docs/architecture.md they come after the cursor and the block, and before webhooks.
 
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'

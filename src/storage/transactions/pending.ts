@@ -1,5 +1,5 @@
-// Pending transactions of the query chain. Any sender fills this table, so its size is bounded; what has left the pool stays
-// readable for a while, because clients ask for it after it was mined or replaced.
+// Pending transactions of the query chain. Any sender on the chain fills this table, so `forgetPending` bounds its size.
+// What has left the pool stays readable for `readableMs`, because clients ask for it after it was mined or replaced.
 
 import { sql } from 'kysely'
 import { pendingReadableHours } from '../../contract/limits.ts'

@@ -1,5 +1,5 @@
-// Operational events on their way to webhooks. An event is announced page by page and notes how far it is, so that a process
-// that ends in between leaves neither a gap nor a duplicate.
+// Operational events on their way to webhooks. An event is announced page by page. Its position is stored in the
+// transaction that queues the notifications, so a process that ends in between neither skips nor repeats a webhook.
 
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'

@@ -1,5 +1,5 @@
-// The history of deliveries for the API: lists, attempts and retries. The tables are large, so every
-// list is a page by key along an index.
+// The history of deliveries for the API: lists, attempts and retries. The tables are large, so lists are pages by key along
+// an index, and the state of a delivery is looked up per row of the page.
 
 import { sql } from 'kysely'
 import type { WebhookStatus } from '../../contract/records/states.ts'

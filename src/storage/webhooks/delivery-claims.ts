@@ -1,5 +1,5 @@
-// What couriers take. A claim is a row until a time (`SKIP LOCKED`), never a lock that is held while a receiver is called, so
-// that a slow receiver holds no connection of the database.
+// What couriers take. A claim is a time in the row of the queue (`claim_expire_time`) and not a lock: a slow receiver holds
+// no connection of the database. Couriers pass over rows that another one is claiming (`SKIP LOCKED`).
 
 import { sql } from 'kysely'
 import { bulkRows } from '../pg/bulk.ts'

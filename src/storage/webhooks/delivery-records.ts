@@ -1,5 +1,5 @@
-// What became of attempts. Lock order: webhooks by id, then the locks of their queues, then rows. A batch without a failure
-// locks no webhook.
+// What became of attempts. Lock order: webhooks by id, then the locks of their queues, then rows. A batch without a
+// failure, of webhooks that were not failing before, locks no webhook.
 
 import { sql } from 'kysely'
 import { bulkRows, unnestRows } from '../pg/bulk.ts'

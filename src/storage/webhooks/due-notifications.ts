@@ -1,5 +1,5 @@
-// What a new head confirms. Every block asks it, so its cost depends on what is due and not on what waits; each organization has
-// a part of the page only.
+// What a new head confirms. Every block asks it, so its cost is one index look-up per organization that has something
+// waiting, and the rows of one page; how much waits does not matter. Each organization has a part of the page only.
 
 import { type RawBuilder, sql } from 'kysely'
 import type { NotificationType } from '../../contract/records/states.ts'

@@ -1,5 +1,6 @@
-// Events that stand for many notifications until a worker writes those (`workers/webhooks/fan-out.ts`). The two tables, of
-// transactions and of state changes, have the same queue per organization.
+// Events that stand for many notifications until a worker writes those (`workers/webhooks/fan-out.ts` and
+// `state-fan-out.ts`). There are two tables, one of transactions and reorganizations, one of state changes; in both each
+// organization has its own queue.
 
 import { type RawBuilder, sql } from 'kysely'
 import type { WebhookEvent } from '../../contract/records/states.ts'

@@ -1,5 +1,5 @@
-// One row per transaction and organization instead of one per webhook, where an organization has many webhooks: the block's own
-// transaction stays short, and other organizations do not wait for it.
+// One row per transaction and organization instead of one per webhook. It is used where an organization has many webhooks
+// or still has events that wait: the transaction of the block stays short, and notifications keep their order.
 
 import { sql } from 'kysely'
 import { bulkRows } from '../pg/bulk.ts'

@@ -1,5 +1,6 @@
-// Notifications from their first row to the queue. A number (`sequence`) is taken under the lock of the webhook that is held
-// until the commit: numbers have no holes, and none is seen before a smaller one.
+// Notifications from their first row to the queue. A number (`sequence`) is taken under the lock of the webhook, which is
+// held until the commit: a rollback leaves no hole, and none is seen before a smaller one. Only a stream that resumes
+// leaves out one number, on purpose (`streams.ts`).
 
 import { type RawBuilder, sql } from 'kysely'
 import type { WebhookEvent } from '../../contract/records/states.ts'

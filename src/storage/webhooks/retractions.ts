@@ -1,5 +1,5 @@
-// The notifications of removed blocks. Those that wait are deleted; those that were sent are followed by one with REORGED, and
-// are detached from the block, so that its return makes a new generation.
+// The notifications of removed blocks. Those that wait are deleted. Those that were sent are listed, so that the caller
+// follows them with one with REORGED, and are detached from the block: its return makes a new generation.
 
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'

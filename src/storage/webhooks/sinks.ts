@@ -1,5 +1,6 @@
-// Sinks: rows of `webhook` without an endpoint, with a broker and a position. The epoch of a claim fences every write, so that a
-// process that was replaced cannot move the position back.
+// A sink is a row of `webhook` without an endpoint, which numbers its events, and a row of `sink` with the broker and the
+// position. The epoch of a claim fences the position, so a process that was replaced cannot move it. Lock order: the row of
+// `webhook` before that of `sink`.
 
 import { sql } from 'kysely'
 import type { RowOf } from '../pg/columns.ts'

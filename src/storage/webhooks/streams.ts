@@ -1,5 +1,5 @@
-// The event stream of an organization on a network, as a webhook without an endpoint. It is written only while it is used: an
-// unused stream would store every notification a second time.
+// The event stream of an organization on a network, as a webhook without an endpoint. It is paused when it was not used for
+// a while: it stores each notification once more than the webhooks of the organization do.
 
 import { sql } from 'kysely'
 import { hashId } from '../../lib/hash-id.ts'

@@ -130,7 +130,8 @@ export function startSinks(options: SinksOptions): Sinks {
       rows.flatMap((row) => toCloudEvents(source, row)),
       AbortSignal.any([stopping.signal, lost, limit]),
     )
-    // False when the claim has passed to another process: its position counts, and this page is published twice.
+    // False when the claim has passed to another process: the position of that one counts, so it publishes this page once
+    // more.
     if (!(await advanceSink(db, sink, { position: last, now: new Date(clock.now()) })))
       return undefined
     seen.published += rows.length

@@ -56,7 +56,7 @@ export class BackfillError extends Error {
   override name = 'BackfillError'
 }
 
-// How often a block that no node has is asked for again.
+// How often one run asks again for blocks that no node has, all blocks together.
 const mostAbsences = 5
 // Before a range is tried again after a reorganization, in which nodes need a moment to agree.
 const pauseMs = 500

@@ -1,5 +1,5 @@
-// What no root commits to: senders (unless recovered) and traces. Checking costs requests, so it happens only for accounts that
-// are tracked, after the look-up and outside of the database transaction (`workers/tracker/checked.ts`).
+// What no root commits to: senders (unless recovered) and traces. Checking costs requests and CPU, so it happens only for
+// accounts that are tracked, after the look-up and outside of the database transaction (`workers/tracker/checked.ts`).
 
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Pieces } from '../../../lib/bytes.ts'

@@ -1,5 +1,5 @@
-// Records of the query API (spec 2.12) from answers of nodes. A member that a chain does not have gets the value that the
-// specification names for it; a member that makes no sense fails the answer, not the service.
+// Records of the query API (spec 2.12) from answers of nodes. A member that a chain does not have is filled with zeros or
+// null; a member that makes no sense throws MalformedAnswerError, which fails the answer and not the service.
 
 import { toInteger } from '../../../lib/integers.ts'
 

@@ -56,7 +56,7 @@ export function createDisputes(options: {
 
   /** Links a head beside the chain once, to learn where it left the chain. */
   const explore = async (own: Links, head: Head) => {
-    // Once per head: what no node has now is not asked for at each new head of the others.
+    // The last head that was explored is remembered: what no node has now is not asked for at each new head of the others.
     explored = head.hash
     try {
       for (let left = options.windowSize; left > 0 && links() === own && !signal.aborted; left--) {

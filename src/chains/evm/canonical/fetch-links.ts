@@ -30,7 +30,7 @@ export function createLinkFetcher({
   const parentOf = async ({ number, parent_hash }: Head): Promise<Head | 'absent' | 'failed'> => {
     const outcome = await ask('getBlockByHash', parent_hash)
     if ('failure' in outcome || !outcome.ok) return 'failed'
-    // A node that returns another block under this hash has forged it: the hash is computed from the header.
+    // Another block than the one that was asked for counts as absent. `readLink` has compared its hash with its header.
     const block = readLink(outcome.result, number - 1)
     return block?.hash === parent_hash ? block : 'absent'
   }
@@ -107,7 +107,8 @@ function readLink(result: string, number: number): Head | undefined {
   const { hash, parentHash } = fields
   if (typeof hash !== 'string' || typeof parentHash !== 'string') return undefined
   if (!hashPattern.test(hash) || !hashPattern.test(parentHash)) return undefined
-  // The header must hash to its own hash where the type of header is known, so links cannot be invented.
+  // Where the type of header is known it must hash to its own hash, so links cannot be invented. Headers with fields of
+  // their own pass unchecked.
   if (Number(fields.number) !== number || checkBlock(fields) === 'bad') return undefined
   return { number, hash, parent_hash: parentHash, timestamp: Number(fields.timestamp) || 0 }
 }

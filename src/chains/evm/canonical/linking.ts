@@ -63,7 +63,7 @@ export function createLinking(options: {
         else failing.isAbsent &&= isAbsent
         const limitMs = failing.isAbsent ? absentMs : unreachableMs
         if (fetched === 'lost' || clock.now() - failing.since >= limitMs) restart(head)
-        // A new head may be the better choice.
+        // Ends early when a node shows a head, which may be the better choice.
         else await within({ clock, signal }, failing.retryMs, news.promise)
         failing.retryMs = Math.min(failing.retryMs * 2, longestRetryMs)
       }
@@ -79,7 +79,7 @@ export function createLinking(options: {
     const plan = own.plan(head.hash)
     if (plan.kind === 'path') return 'found'
     if (plan.kind === 'missing') {
-      // Two blocks are fetched as soon by their hashes, which no node can confuse.
+      // A single missing block is fetched by its hash: one round trip either way, and no node can confuse it.
       if (plan.child.number - own.tip().number > 2) await fetcher.gap(own, plan.child)
       const again = own.plan(head.hash)
       return again.kind === 'missing' ? await fetcher.parent(own, again.child) : 'found'

@@ -1,5 +1,5 @@
-// A node of the pool outlives its connections: `sleep` of an unused network, a reload of the configuration and
-// `portolan nodes` disconnect it and connect it again, while its name, its counters and its place in the status stay.
+// A node of the pool outlives its connections: a network that is not used disconnects its nodes and connects them again
+// (`sleep`, `wake`), while their names, counters and places in the status stay. What they reported is forgotten.
 
 import type { Clock } from '../../../lib/clock.ts'
 import type { Log } from '../../../lib/log.ts'

@@ -53,7 +53,7 @@ export function createHttpConnections(options: {
 
   const open = (): Connection => {
     const client = new Client(options.origin, {
-      // A slow answer would hold up those behind it. Nodes speak HTTP/2 rarely, and its framing costs more than a connection.
+      // A slow answer would hold up those behind it. HTTP/2 is not used: calls are spread over connections instead.
       pipelining: 1,
       allowH2: false,
       connect: { timeout: options.connectTimeoutMs },
