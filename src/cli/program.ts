@@ -62,6 +62,7 @@ export function createProgram(shell: Shell): Command {
       writeErr: (text) => shell.stderr.write(text),
       outputError: (text, write) => write(`${toSentence(text)}\n`),
     })
+    // Commander throws instead of ending the process: the shell decides about the exit code.
     .exitOverride()
     .addHelpText('after', epilogue)
 

@@ -31,6 +31,7 @@ export function registerGatewayMetrics(
       labelNames,
       registers: [registry],
       collect() {
+        // The networks keep the counters; this one only shows them.
         this.reset()
         for (const { labels, value } of read()) this.inc(labels, value)
       },
@@ -46,6 +47,7 @@ export function registerGatewayMetrics(
       for (const [index, method] of counters.methods.entries())
         for (const [at, outcome] of outcomes.entries()) {
           const value = counters.calls(index, at)
+          // Every method with every outcome would be mostly series of zeros.
           if (value > 0) add({ labels: { chain, network, method, outcome }, value })
         }
     }),

@@ -1,3 +1,6 @@
+// The rules of variant C that need no node: addresses, assets, records and signing. They also serve chains that are stored
+// and not configured any more.
+
 import type { ContractType } from '../../contract/records/assets.ts'
 import type { PresentedAsset } from '../../contract/records/presented.ts'
 import type { AssetView, Family, Parsed, TokenStandard } from '../chain.ts'
@@ -79,6 +82,7 @@ export const evmFamily: Family<'c'> = {
   native: { asset_type: 'ASSET_TYPE_C', contract_address: Buffer.alloc(0), token_id: 0n },
   reorganizes: true,
   balances: 'read',
+  // Tokens that rebase change balances without an event, so token balances are compared with the chain.
   changesSilently: 'tokens',
   standards,
   signing: evmSigning,

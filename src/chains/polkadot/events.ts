@@ -46,6 +46,7 @@ const slashes = new Set(['Staking.Slashed', 'DelegatedStaking.Slashed'])
 const isRead = (pallet: string, name: string): boolean =>
   readPallets.has(pallet) || isTokenChange(pallet, name) || slashes.has(`${pallet}.${name}`)
 
+// Events that carry the id of a message between chains; older runtimes have it in other pallets.
 const messageEvents = new Set([
   'MessageQueue.Processed',
   'DmpQueue.ExecutedDownward',
@@ -78,6 +79,7 @@ export function createEventReaders(events: LookupEntry): EventReaders {
   const { phase, event, topics } = record.value
   if (phase?.type !== 'enum' || event?.type !== 'enum' || !topics)
     throw new ScaleError('the records of System.Events have other fields')
+  // Only events of this phase belong to an extrinsic; the others are of the block itself.
   const applying = phase.value.ApplyExtrinsic?.idx
   const skipPhase = skipOf(phase)
   const skipTopics = skipOf(topics)

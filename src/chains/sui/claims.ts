@@ -64,6 +64,7 @@ export function createClaims({ nodes, counts }: { nodes: SuiNodes; counts: Verif
     const { transactions } = checkpoint
     // Kept over rounds: an address that is registered meanwhile adds its transactions only.
     const done = new Set<number>()
+    // Owners that only the effects name count too: a node could have left out their balance change.
     const pendingOf = ({ accounts }: Tracked): number[] => {
       const verdicts = new Map<string, boolean>()
       const isTracked = (address: string): boolean => {
@@ -146,6 +147,7 @@ export function createClaims({ nodes, counts }: { nodes: SuiNodes; counts: Verif
       for (const [at, index] of pending.entries()) {
         const { digest, transaction } = transactions[index]!
         const parties = partiesOf(found[at]!)
+        // A form that the SDK cannot read proves nothing. It is counted, so that the operator sees it.
         if (!parties) {
           counts.check('unproven_parties')
           continue

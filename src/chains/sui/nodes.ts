@@ -60,6 +60,7 @@ export function createNodes(options: {
       ...createNodeRecord(upstream, { transport, isReserve: archive }),
       client: createSuiClient({ ...upstream, isProvable: options.isProvable ?? false }),
       streamed: undefined,
+      // Assumed until the node answers UNIMPLEMENTED (`pages.ts`).
       lists: true,
     }
   })
@@ -102,6 +103,7 @@ const capabilitiesOf = ({ isReserve, lists, streamed }: SuiNode): string[] => [
   ...(streamed === undefined ? [] : ['subscriptions']),
 ]
 
+// Statuses without an answer of the node: it counts as down.
 const noAnswer = new Set(['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'CANCELLED', 'UNKNOWN'])
 
 const isAnswer = (status: string | undefined): boolean =>

@@ -12,6 +12,7 @@ import type { SuiNode, SuiNodes } from './nodes.ts'
 const pageSize = 50
 /** How many are asked for at once where there are no lists. */
 const singles = 16
+// Pages that are fetched while the reader works on one.
 const pagesAhead = 2
 
 /** Checks that an answer can be read and is what was asked for, or a beginning of it. */

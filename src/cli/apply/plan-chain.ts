@@ -54,6 +54,7 @@ async function planContracts(
       tools.refuse([...one, 'contract_address'], 'is in the list twice.')
     known.add(contract_address)
     const before = stored.get(contract_address)
+    // Registering it again would only read the contract from the chain once more.
     if (before === contract_type) continue
     planned.steps.push({
       mark: before ? '~' : '+',

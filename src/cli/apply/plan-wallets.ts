@@ -43,6 +43,7 @@ export async function planWallets(
       continue
     }
     const before = same[0]
+    // Filled when the wallet is created, for the steps of its addresses and webhooks.
     const ref: Ref = before ? { id: before.wallet_id } : {}
     byName.set(name, ref)
     if (before) planned.steps.push(...confirmationChange(wallet, before, { ...here, path }))

@@ -1,3 +1,6 @@
+// Webhooks of a document. Their ids are made by the service, so a webhook is known by its endpoint and its wallet; where
+// two stored ones share both, the document cannot name one of them and is refused.
+
 import { everyPage } from '../local.ts'
 import type { ChainHere } from './chain-place.ts'
 import type { ChainPart } from './document.ts'
@@ -97,6 +100,7 @@ function creationOf(
     headers = {},
   } = webhook
   const where = { at, organization }
+  // Filled when the webhook is registered; the later calls of the step read it then.
   const ref: Ref = {}
   const details = [
     field('wallet', webhook.wallet ?? 'all'),
@@ -172,7 +176,9 @@ function changeOf(
     details.push(before ? `header ${header_key}: changed` : field('header', header_key))
     calls.push(headerCall(where, ref, { header_key, header_value }))
   }
+  // Names of headers have no case in HTTP.
   const wanted = new Set(Object.keys(headers ?? {}).map((name) => name.toLowerCase()))
+  // Only where the document has headers: without that key they are not managed.
   for (const [name, { webhook_header_id }] of headers && tools.prune ? stored.headers : []) {
     if (wanted.has(name)) continue
     details.push(`header ${name}: removed`)

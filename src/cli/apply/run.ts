@@ -35,6 +35,7 @@ type Options = GlobalOptions & {
 /** Brings the installation to what a document says, or shows what that would change. */
 export async function runApply(shell: Shell, options: Options): Promise<void> {
   const { value: document, problem } = await readFileOf(shell, options.file)
+  // With --plan nothing is created, so there are no secrets to write.
   const secretsFile =
     options.secrets && !options.plan ? resolve(shell.cwd, options.secrets) : undefined
   await withLocal(shell, options, async (local) => {
@@ -171,6 +172,7 @@ function readSecret(
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     problems.push(problem(path, `cannot be read: ${error.message}`))
+    // A stand-in: the rest of the document is still checked, and the problem prevents the run.
     return 'unknown'
   }
 }

@@ -74,6 +74,7 @@ async function verifyFile(
   const ends = parseEnds(first.done ? '' : first.value)
   checkKey(ends, options)
   const events = async function* () {
+    // The first line of an export has the ends of the chain.
     for (let number = 2; ; number++) {
       const line = await lines.next()
       if (line.done) return
@@ -85,6 +86,7 @@ async function verifyFile(
 
 function report(shell: Shell, verified: Verified, { json }: Options): void {
   const { count, erased, head, broken } = verified
+  // For scripts: a broken chain is a result of the command and not an error of it.
   if (broken) shell.setExitCode(1)
   if (json) printJson(shell, { count, erased, head: placeText(head), broken: broken ?? null })
   else print(shell, describe(verified))

@@ -106,6 +106,7 @@ export async function addChain(shell: Shell, name: string, options: AddOptions):
 async function findKind(urls: readonly string[]): Promise<NodeKind | undefined> {
   for (const url of urls) {
     if (parseLiteServer(url)) return 'ton'
+    // The scheme excludes families: nodes of Polkadot are asked over WebSocket, those of TON and Sui over HTTP.
     const kinds: readonly NodeKind[] = /^wss?:/.test(url)
       ? ['evm', 'polkadot']
       : /^https?:/.test(url)

@@ -51,6 +51,7 @@ export const setLimit = (
     const { data } = await local.run('ListRateLimits', { organization_id })
     const recordOf = (name: string) =>
       data.find(({ ratelimit_info }) => ratelimit_info.chain === name)?.ratelimit_info
+    // SetRateLimit replaces the whole record, so windows that are not given are filled with what applies now.
     const now = recordOf(chain) ?? recordOf('*') ?? readConfig(shell, options).limits
     const answer = await local.run('SetRateLimit', {
       organization_id,

@@ -39,9 +39,11 @@ export function createJournal({ secrets, json }: { secrets: readonly string[]; j
     if (sequence === undefined) return []
     const open = missing.get(webhook_id) ?? new Set<number>()
     missing.set(webhook_id, open)
+    // A retry may arrive after later notifications.
     open.delete(sequence)
     const last = highest.get(webhook_id) ?? sequence - 1
     const skipped: number[] = []
+    // Bounded: without a secret any sender can claim any sequence.
     for (let number = last + 1; number < sequence && skipped.length < 1_000; number++)
       skipped.push(number)
     for (const number of skipped) open.add(number)
@@ -58,6 +60,7 @@ export function createJournal({ secrets, json }: { secrets: readonly string[]; j
       const id = String(delivery.headers['webhook-id'] ?? '')
       const repeated = seen.has(id)
       seen.add(id)
+      // A forged delivery must not change what counts as missing.
       const skipped = verified === false ? [] : count(body)
       if (json) return JSON.stringify({ verified, problem, repeated, skipped, body })
       const mark = verified === null ? 'not checked' : verified ? 'verified' : `REFUSED: ${problem}`

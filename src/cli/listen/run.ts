@@ -50,6 +50,7 @@ export async function runListen(
     try {
       await stopped()
     } finally {
+      // The service would otherwise retry deliveries to a port on which nothing listens.
       await registered?.remove()
     }
   } finally {

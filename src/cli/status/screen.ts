@@ -58,6 +58,7 @@ export function createScreen({
     const behind = Math.max(0, head - block_number)
     const last = before.get(name)
     before.set(name, { block: block_number, now })
+    // One behind is usual: a block arrives while the one before is stored.
     if (behind <= 1) return 'at the head'
     const seconds = last ? (now - last.now) / 1_000 : 0
     const speed = last && seconds > 0 ? (block_number - last.block) / seconds : 0
@@ -81,6 +82,7 @@ export function createScreen({
     const heading = ['CHAIN', 'STATE', 'BLOCK', 'PROGRESS', 'NODES', 'GAPS']
     const table = formatTable(heading, rows).split('\n')
     const shown = table.map((line, at) => {
+      // Before it is coloured: escape codes would count as columns.
       const cut = line.slice(0, columns)
       const state = rows[at - 1]?.[1]
       if (at === 0) return colour('bold', cut)

@@ -66,6 +66,7 @@ export function createGatewayKeys(
     graceMs = 600_000,
     // A database that does not answer is not waited for longer than this for a key that is known.
     patienceMs = 1_000,
+    // How long a wrong key is refused without a look at the database. Any change of a credential clears it.
     unknownMs = 2_000,
     forms,
   }: {

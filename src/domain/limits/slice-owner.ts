@@ -115,6 +115,7 @@ export function createSliceOwner(options: {
       const closed_ms = Math.min(longestMs, Math.max(shortestMs, waitMs))
       return { granted: 0, decision: named(refused, limits), closed_ms }
     }
+    // Half of the room is divided among the holders, so that the others find something when they ask.
     const share = Math.floor(room / (2 * holders))
     const granted = Math.min(Math.max(min, want), Math.max(min, share))
     // A limiter that had to read again may have let others in meanwhile.

@@ -48,6 +48,7 @@ const addDeltas = async (db: Db, deltas: readonly UsageDelta[]): Promise<UsageTo
   return totals.map((total) => ({ ...total, period_start: total.period_start.getTime() }))
 }
 
+// Adding zero returns the totals of exactly these counters.
 const readTotals = (db: Db, deltas: readonly UsageDelta[]): Promise<UsageTotal[]> =>
   addDeltas(
     db,
@@ -95,6 +96,7 @@ export const createUsageStore = (db: Db): UsageStore => {
   }
 }
 
+// Entries of one statement, with up to three counters each.
 const BATCH_ENTRIES = 4_000
 
 /** Carries counts to the store in the background. */
@@ -215,6 +217,7 @@ export const createWriteBehind = ({ store, ids, log, find, max_kept }: Options):
 
   const send = async ({ id, deltas, entries }: Batch): Promise<void> => {
     const totals = deltas.length === 0 ? [] : await store.add(deltas, id)
+    // Only after the store has answered: until then the same batch is repeated under the same id.
     batch = undefined
     for (const total of totals) {
       const entry = find(total.organization_id, total.chain)

@@ -94,7 +94,9 @@ function fixSyncing(text: RawJson): RawJson {
 }
 
 const quantity = onResult(fixQuantity)
+// `net_version` is a text; some nodes answer with a number.
 const text = onResult((result) => (/^\d+$/.test(result) ? `"${result}"` : result))
+// A storage slot has 32 bytes; some nodes leave out its leading zeros.
 const storage = onResult((result) =>
   result.length < 68 && /^"0x[0-9a-fA-F]*"$/.test(result)
     ? `"0x${result.slice(3, -1).padStart(64, '0')}"`
@@ -137,6 +139,7 @@ export const answerFixes: Readonly<Record<string, FixAnswer>> = {
     // A block that is not in the chain yet has no uncles; anvil says that it does not find it.
     return args[0] === 'pending' && fixed.ok && fixed.result === 'null' ? zero : fixed
   },
+  // Some nodes answer 0x0 for an account without code.
   evm_getCode: onResult((result) => (result === '"0x0"' ? '"0x"' : result)),
   evm_estimateGas: quantity,
   evm_getBlockByHash: block,

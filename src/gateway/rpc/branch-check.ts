@@ -78,6 +78,7 @@ export function createBranchCheck(view: Canonical, read: ReadBlock): BranchCheck
   const expectedAt = (number: number, begun: number): string | Standing => {
     const head = view.head()
     if (!head) return 'on'
+    // While a branch is being linked it is not known which blocks above the final one are canonical.
     if (view.isLinking()) return number <= view.final() ? 'on' : 'unknown'
     const hash = view.bestHashAt(number)
     if (hash !== undefined) return hash
@@ -98,6 +99,7 @@ export function createBranchCheck(view: Canonical, read: ReadBlock): BranchCheck
     since: standingSince,
     proves,
     answer(method, target, result, begun) {
+      // It names no block that could be of another branch.
       if (result === 'null') return 'on'
       const { kind } = method.plan
       // Asked for by a hash: the block may have left the chain while the node was asked.

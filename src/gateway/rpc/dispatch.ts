@@ -179,6 +179,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   const uselessOf = (method: Method, target: BlockTarget): PoolRequest['isUseless'] => {
     // Of what may not be there yet, a null is as good an answer as any.
     const isUseless = target.keep === 'never' ? undefined : method.isUseless
+    // A block that is asked for by its hash is the same on every node.
     if (isAlone || method.plan.kind === 'hash') return isUseless
     const begun = view.generation()
     return (reply) =>

@@ -217,6 +217,7 @@ export function createSubscriptions(options: {
       for (const group of byName.newHeads) notify(group, block.header, block.order)
     },
     pending(hash) {
+      // They have no place in the order of blocks, so every member gets them.
       for (const group of byName.newPendingTransactions)
         notify(group, `"${hash}"`, Number.POSITIVE_INFINITY)
     },

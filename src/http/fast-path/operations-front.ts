@@ -1,3 +1,6 @@
+// Plain requests for operations on bare sockets. They take the same `perform` as those of Node's server; whatever is
+// unusual is left to Node.
+
 import { idempotencyHeader } from '../../contract/idempotency.ts'
 import { authHeaders } from '../../contract/signature.ts'
 import type { Ids } from '../../lib/ids.ts'
@@ -31,6 +34,7 @@ export type OperationsFront = {
   answer(found: FoundOperation, body: Buffer, done: Done): () => void
 }
 
+// The headers that an operation or this front reads; the others are not copied.
 const wanted: ReadonlySet<string> = new Set([
   ...Object.values(authHeaders),
   idempotencyHeader,

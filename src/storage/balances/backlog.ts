@@ -64,6 +64,7 @@ export const insertBacklog = async (
 }
 
 function pack(changes: readonly Change[], assets: ReadonlyMap<string, AssetKey>): Work {
+  // One entry per wallet, asset, confirmation and length of address: the ids would otherwise be repeated for each pair.
   const owners = new Map<string, Owner>()
   for (const {
     wallet_id,

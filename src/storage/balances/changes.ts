@@ -32,6 +32,7 @@ const mostKept = 128
 
 /** The head at which a block's balance is read for a wallet with that many confirmations, if that is before they are there. */
 export const aheadBlockOf = (block_number: number, confirmation: number): number | undefined => {
+  // Others are read when their block is confirmed, because nodes still have its state then.
   if (confirmation <= deepConfirmation) return undefined
   // Blocks are read in steps for very deep wallets, so that the kept readings of a pair stay
   // bounded.
@@ -125,6 +126,7 @@ export const deferBalanceChanges = async (
     where ${workOf(pairs)} and c.due_block <= ${head}`.execute(db)
 }
 
+// Whether a pair has a balance to which net changes can be added.
 const baselineOf = sql`
   select 1 from balance b
   where b.wallet_id = c.wallet_id and b.address = c.address and b.asset_id = c.asset_id`

@@ -91,6 +91,7 @@ export function openReplicas(options: ReplicasOptions): Replicas {
         select pg_is_in_recovery() as is_standby,
           (pg_last_wal_replay_lsn() - '0/0')::int8 as lsn`.execute(replica.database.db)
       const { is_standby = false, lsn = null } = rows[0] ?? {}
+      // Asked once per connection: a cluster keeps its identifier.
       replica.system_id ??= await readSystemId(replica.database.db)
       if (!is_standby) return setState(replica, 'promoted')
       if (system_id && replica.system_id && system_id !== replica.system_id)

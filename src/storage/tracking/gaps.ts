@@ -149,6 +149,7 @@ export const coverGaps = async (
     order by from_block for update`.execute(trx)
   let closed = 0
   for (const gap of gaps) {
+    // The row is replaced by its pieces: its first block is its key, and a piece may begin elsewhere.
     const pieces = split(gap, { from, to, lacking })
     if (pieces.every(({ isOpen }) => !isOpen)) closed++
     await sql`

@@ -6,6 +6,7 @@ import type { UsagePeriod } from '../access/tables.ts'
 import type { Db } from '../pg/database.ts'
 
 const onTheWay = sql`('TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT')`
+// Bound of one pass: a chain that stands still makes all its transactions stuck at once.
 const most = 500
 
 /** Opens an event for every transaction that was sent before a time and is in no block, and closes those that moved. */
@@ -79,6 +80,7 @@ export const recordNearLimits = async (
       and l.most > 0 and u.used >= l.most * ${share}::float8
     limit ${most}
     on conflict do nothing`.execute(db)
+  // The subject carries period and start, so an event is closed when its window is not the current one any more.
   const current = Object.entries(starts).map(
     ([period, start]) => `${period}/${start.getTime() / 1000}`,
   )

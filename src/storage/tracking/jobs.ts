@@ -23,6 +23,7 @@ export const enqueueJob = async (
     now: Date
   },
 ): Promise<JobRow> => {
+  // A job that is there gets a new claim number, so a process that works on it stops at its next page.
   const { rows } = await sql<JobRow>`
     insert into job (job_id, kind, organization_id, network_id, payload, attempt_count,
       next_attempt_time, create_time, update_time)

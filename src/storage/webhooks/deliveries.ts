@@ -128,6 +128,7 @@ export const listAttempts = async (
   return rows.toReversed()
 }
 
+// A retry begins again with the first pause.
 const again = (now: Date) => sql`
   webhook_status = 'WEBHOOK_STATUS_PENDING', next_attempt_time = ${now}, retry_step = 0`
 

@@ -126,6 +126,7 @@ const updateWebhooks = async (trx: Db, outcomes: readonly Outcome[]) => {
   return rows
 }
 
+// A row without a time is on hold or has failed for good: an attempt that ends late must not revive it.
 const isWaiting = sql`q.next_attempt_time is not null`
 
 /** Says when what failed is due again. */

@@ -5,6 +5,7 @@ import { encodeCall, isLongText, readText, readWord } from '../codec/abi.ts'
 import type { Rpc } from '../pool/rpc.ts'
 import { callContract } from './contract-calls.ts'
 
+// The ERC-165 ids of the two standards; ERC-20 has none.
 const interfaces: Readonly<Record<string, bigint>> = {
   CONTRACT_TYPE_ERC721: 0x80ac58cdn,
   CONTRACT_TYPE_ERC1155: 0xd9b67a26n,
@@ -41,6 +42,7 @@ export function createVerifyContract({ rpc }: { rpc: Rpc }) {
     }
     const refuse = (detail: string) => ({ ok: false as const, field: 'contract_address', detail })
     const tooLong = () => refuse(`The text of ${long.toSorted().join(' and ')} is too long.`)
+    // A bytes4 is at the left of its word.
     const supports = async (id: bigint) =>
       (await number('supportsInterface(bytes4)', id << 224n)) === 1n
 
@@ -64,6 +66,7 @@ export function createVerifyContract({ rpc }: { rpc: Rpc }) {
       if (long.length > 0) return tooLong()
       return { ok: true, info: { name, symbol, decimals: null } }
     }
+    // An ERC-721 has balanceOf, and often totalSupply: it would pass the test of an ERC-20 below.
     for (const [type, id] of Object.entries(interfaces))
       if (await supports(id)) return other(`The contract is of ${type}.`)
     const [supply, balance, decimals, name, symbol] = await Promise.all([

@@ -107,6 +107,7 @@ export function readTraces(
   return seen.size === hashes.length ? all : undefined
 }
 
+// `delegatecall`, `callcode` and `staticcall` have no transfer of their own.
 function transferOf({ type, action, result }: Trace): InternalTransfer | undefined {
   if (type === 'suicide' || type === 'selfdestruct')
     return make(action.address, action.refundAddress, action.balance)

@@ -75,6 +75,7 @@ export function readInfo(block: Cell): BlockInfo {
   const info = head.loadRef().beginParse()
   expectTag(info, 32, 0x9bc7a987)
   info.skip(32)
+  // The flags are in the order of `block_info` in block.tlb; those that are not needed are skipped.
   const [isNotMaster, isMerged] = [info.loadBit(), info.loadBit()]
   info.skip(1)
   const isSplit = info.loadBit()
@@ -106,6 +107,7 @@ export function readInfo(block: Cell): BlockInfo {
 }
 
 const readRef = (slice: Slice, workchain: number, shard: bigint): LiteBlockId => {
+  // `end_lt` of `ext_blk_ref` comes first.
   slice.skip(64)
   return {
     workchain,
@@ -143,6 +145,7 @@ export function readShardTops(block: Cell): LiteBlockId[] {
     const tag = tree.loadUint(4)
     if (tag !== 0xa && tag !== 0xb) throw new Error('another constructor')
     const seqno = tree.loadUint(32)
+    // `reg_mc_seqno`, `start_lt` and `end_lt`.
     tree.skip(32 + 64 + 64)
     const [root_hash, file_hash] = [tree.loadBuffer(32), tree.loadBuffer(32)]
     tops.push({ workchain, shard, seqno, root_hash, file_hash })
@@ -185,6 +188,7 @@ export function readTransactions(block: Cell, workchain: number): RawTransaction
   const blocks = Dictionary.loadDirect(
     Dictionary.Keys.Buffer(32),
     augmented((slice) => {
+      // The tag and the address of `acc_trans`.
       slice.skip(4 + 256)
       const transactions = augmented((inner) => inner.loadRef())
       return Dictionary.loadDirect(Dictionary.Keys.BigUint(64), transactions, slice).values()
@@ -198,6 +202,7 @@ export function readTransactions(block: Cell, workchain: number): RawTransaction
 
 function writeRaw(account: string, cell: Cell): RawTransaction {
   const slice = cell.beginParse()
+  // The tag and the account; the logical time follows.
   slice.skip(4 + 256)
   const lt = slice.loadUintBig(64).toString()
   return {
@@ -286,6 +291,7 @@ function readLabel(slice: Slice, most: number): string {
     for (let left = length; left > 0; left--) text += slice.loadBit() ? '1' : '0'
     return text
   }
+  // `hml_short`, `hml_long` and `hml_same` of block.tlb, by their first bits.
   if (!slice.loadBit()) {
     let length = 0
     while (slice.loadBit()) length++

@@ -40,6 +40,7 @@ type LiteBlock = {
   transactions: RawTransaction[]
 }
 
+// Bounds of the memory. Several questions about one block come at about the same time.
 const mostBlocks = 128
 const mostNames = 1_024
 // Longer than a question may take: following key blocks for the first time is several requests.
@@ -134,6 +135,7 @@ export function createLiteServer(
   }
   const blockOf = (id: LiteBlockId, signal: AbortSignal): Promise<LiteBlock> =>
     kept(blocks, id.root_hash.toString('hex'), signal, async (limited) => {
+      // Shard blocks are named, with their hashes, by a masterchain block that was proved.
       if (id.workchain === -1) await prove(id, limited)
       return await fetchBlock(id, limited)
     })
@@ -188,6 +190,7 @@ export function createLiteServer(
         workchain === -1
           ? id
           : tops.find((top) => top.workchain === workchain && holds(top.shard, hash))
+      // No shard holds the account, so there is no state of it.
       if (!shard) return { balance: '0', block_id: toRaw(id) }
       const found = await ask(getAccountState(id, { workchain, hash }), signal)
       const proven = (): bigint => {
@@ -208,6 +211,7 @@ export function createLiteServer(
     runGetMethod: async ({ address, method, stack, seqno }, signal) => {
       const { workChain: workchain, hash } = Address.parse(String(address))
       const { id } = await master(seqno, signal)
+      // The get-methods that are called take addresses only, which are slices.
       const items = (stack as [string, string][]).map(
         ([, boc]): TupleItem => ({ type: 'slice', cell: Cell.fromBase64(boc) }),
       )
