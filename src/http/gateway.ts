@@ -1,3 +1,6 @@
+// The gateway on Node's server, for requests that the fast path leaves to it. A large body is counted by its announced
+// length before it is read.
+
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { type Paid, smallBodyBytes } from '../domain/access/admit.ts'
@@ -85,6 +88,7 @@ export function createGatewayHandler(
       const bound = isOver ? undefined : take(chunk.length)
       if (isOver || bound) {
         isRefused = true
+        // Paused: the rest stays in the socket and does not fill the memory.
         request.off('data', onData).pause()
         done(bound)
       } else if (first === undefined) first = chunk

@@ -40,6 +40,7 @@ const usualDelayMs = 2_000
 const maxQueueSize = 4_096
 const sampledFlag = 1
 const traceparentForm = /^00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$/
+// Ids of zeros are not valid (W3C Trace Context).
 const noId = /^0+$/
 
 /** Loads the SDK and begins to send. */
@@ -111,6 +112,7 @@ export async function openTelemetry(options: TelemetryOptions): Promise<Telemetr
       const parent = parentOf(root)
       const context = parent ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT
       const attributes = defined(root.fields ?? {})
+      // For this synchronous call only, so that no other span takes the ids.
       ids.use(root.as)
       const own = tracer.startSpan(root.name, { attributes }, context)
       ids.use(undefined)
@@ -156,7 +158,7 @@ const remote = (traceId: string, spanId: string): SpanContext => ({
   ...{ traceId, spanId, traceFlags: sampledFlag, isRemote: true },
 })
 
-/** The ids of a block's span, from its name: the same in every process. Its first bytes decide whether it is traced. */
+/** The ids of a block's span, from its name: the same in every process. Bytes that are in neither id decide whether it is traced. */
 function blockSpanOf(name: string, share: number): BlockSpan | undefined {
   if (!(share > 0)) return undefined
   const hash = createHash('sha256').update(name).digest()

@@ -1,3 +1,7 @@
+// Fetches a block in three requests: its hash, its body with the header, and its events from the state. With full
+// verification the roots of the header prove body and state, and the relay chain proves finality where its nodes are
+// configured.
+
 import { LRUCache } from 'lru-cache'
 import type { AssetKey } from '../../contract/records/assets.ts'
 import { type BlockHeader, BlockMissingError, type ChainBlock, UnreadableError } from '../chain.ts'

@@ -179,6 +179,7 @@ export function createFinality(options: {
     if (head && found.number <= head.number) return
     head = found
     lowest = undefined
+    // The bound of the map: twice the window below the head.
     for (const number of proven.keys())
       if (number < found.number - 2 * window) proven.delete(number)
   }
@@ -210,6 +211,7 @@ export function createFinality(options: {
       proven.set(block.number, block.hash)
       if (proven.has(number)) return
       const { parentHash: before } = await askHeader(nodes, block, signal)
+      // Unless a newer head was shown meanwhile: then the walk begins again at that one.
       if (head === from) lowest = { number: block.number, parentHash: before }
     }
   }

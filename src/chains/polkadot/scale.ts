@@ -50,6 +50,7 @@ export const readUint = (bytes: Uint8Array, at: number, length: number): bigint 
   if (at + length > bytes.length) fail('ends too early')
   let value = 0n
   for (let left = length; left > 0; ) {
+    // Six bytes at a time are exact in a number.
     const size = Math.min(left, 6)
     left -= size
     let part = 0
@@ -106,6 +107,7 @@ export function createSkips(): (entry: LookupEntry) => Skip {
     const found = known.get(entry.id)
     if (found) return found
     let made: Skip | undefined
+    // A stand-in while the type is made: it may contain itself.
     known.set(entry.id, (bytes, at) => made!(bytes, at))
     made = make(entry)
     known.set(entry.id, made)

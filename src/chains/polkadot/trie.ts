@@ -64,6 +64,7 @@ function encode(entries: readonly Entry[], at: number, layout: number): Buffer {
   return Buffer.concat(parts)
 }
 
+// A length that does not fit into the bits of the first byte continues in bytes of 255 and a rest.
 function headOf(tag: number, bits: number, length: number): Buffer {
   const most = (1 << bits) - 1
   if (length < most) return Buffer.of(tag | length)
@@ -73,6 +74,7 @@ function headOf(tag: number, bits: number, length: number): Buffer {
   return Buffer.from([...bytes, rest])
 }
 
+// Two nibbles per byte; of an odd number the first one has a byte of its own.
 function packed(nibbles: Uint8Array): Buffer {
   const odd = nibbles.length & 1
   const bytes = Buffer.alloc((nibbles.length + 1) >> 1)
@@ -123,7 +125,9 @@ function readNode(node: Buffer): {
 } {
   const head = node[0]
   if (head === undefined) throw new ScaleError('a node of the proof is empty')
+  // The empty trie.
   if (head === 0) return { partial: Uint8Array.of(), value: undefined, children: [] }
+  // The first bits say what the node is. The two forms with a hashed value are of layout 1.
   const [bits, isBranch, hasValue, isHashed] =
     head >= 0xc0
       ? [6, true, true, false]

@@ -1,3 +1,6 @@
+// Balances after one masterchain block: of the coin by the state of the account, of tokens by get-methods, and many at once
+// by API v3 where a node has it.
+
 import { Address, beginCell, type Cell } from '@ton/core'
 import {
   type BalanceQuery,

@@ -1,3 +1,6 @@
+// Credentials: created, rotated, restricted and deleted. None can be given more than its giver has (`access/grants.ts`).
+// Every change is announced, so that all processes forget what they know of the credential.
+
 import { OperationError } from '../../contract/errors/errors.ts'
 import { maxCredentials, rotationOverlap } from '../../contract/limits.ts'
 import { includesRole, type Role } from '../../contract/roles.ts'

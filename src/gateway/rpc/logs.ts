@@ -1,3 +1,6 @@
+// `getLogs`. A range belongs to one branch: it is pinned to numbers, and read again if the branch changes meanwhile. Where
+// nodes refuse a range, it is asked for in parts. A block that is named by its hash must be in the chain (EIP-234).
+
 import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import type {
   Pool,
@@ -278,6 +281,7 @@ export function createLogs(options: {
     const tooWideFrom = isTooWide(filter, session)
     if (tooWideFrom >= 0) return done(refused(rangeTooLarge(maxLogRange, tooWideFrom)))
     const query = plan(method, raw, filter, session)
+    // A range with a fixed end shows the client no newer head.
     const see = (number: number) => {
       if (!isQuantity(filter.toBlock)) progress.see(session, number)
     }

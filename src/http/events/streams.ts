@@ -195,6 +195,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
       asked.isSingle ? networks[0]!.chain : 'admin',
     )
     if (!decision.allowed) throw rateLimited(decision)
+    // Read before the stream opens, so that any later change of the credential closes it.
     const revision = (await listRevisions(db, [credential_id])).get(credential_id)
     if (revision === undefined) throw unauthenticated()
     // Reads of one organization share its part of the connections.

@@ -223,6 +223,7 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
       if (at <= 0) return findBare(url, client)
       const path = url.slice(0, at)
       const network = networks.get(path)
+      // An address of the form of the gateway gets its answer, also where the network is unknown.
       if (!network && !networkPath.test(path)) return undefined
       const query = url.indexOf('?', at)
       const key = query < 0 ? url.slice(at + 4) : url.slice(at + 4, query)

@@ -223,6 +223,7 @@ export function createSockets(options: SocketsOptions): Sockets {
   }
 
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    // Node has given the socket up to us: an error without a listener would end the process.
     socket.on('error', () => {})
     const headers = readGatewayHeaders(request.rawHeaders)
     const request_id = headers.request_id ?? ids.uuid()
@@ -241,6 +242,7 @@ export function createSockets(options: SocketsOptions): Sockets {
     const bad = handshakeFault(request)
     if (bad) return refuseWith(bad)
     const { connections, isProxy } = options.shares
+    // The connection of a proxy counts for no client; its WebSockets count for the client that it names.
     if (isProxy(clientOf(request.socket.remoteAddress, undefined))) {
       if (connections.take(client, 1)) return refuseWith(tooManyHere)
       socket.once('close', () => connections.giveBack(client, 1))

@@ -46,6 +46,7 @@ export const usageKey = (row: MethodUsage): string =>
 /** Adds to counters in one statement. */
 export const addMethodUsage = async (db: Db, deltas: readonly MethodUsage[]): Promise<void> => {
   if (deltas.length === 0) return
+  // One statement may change a row only once (`on conflict do update`), so equal keys are added up first.
   const rows = new Map<string, MethodUsage>()
   for (const delta of deltas) {
     const key = usageKey(delta)

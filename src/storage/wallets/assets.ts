@@ -77,6 +77,7 @@ export const keepTokenImport = async (
 ): Promise<void> => {
   await trx
     .updateTable('token_import')
+    // Imports of rules have the block after which they count. One without it stays when the rule is removed.
     .set({ since_block: null })
     .where('network_id', '=', network_id)
     .where('address', '=', address)

@@ -1,3 +1,6 @@
+// One look of the sender at a transaction that is on its way. Normally the tracker decides by the blocks that it stores.
+// This finds what it cannot see: blocks that were stored before the row was written ahead.
+
 import type { AccountNonceUse, Sending } from '../../chains/sending.ts'
 import { type Attempt, beginAttempt, settleAttempt } from '../../domain/transactions/attempt.ts'
 import { withTransaction } from '../../domain/transactions/scope.ts'

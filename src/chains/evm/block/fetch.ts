@@ -66,6 +66,7 @@ export function createFetchBlock(tools: Tools): FetchBlock {
     await forged.prepare(number)
     const block = await fetchRaw(tools, forged, number, signal)
     const some = block.transactions.length > 0
+    // Where no transaction can have run code there is nothing to trace.
     const inside = block.isPlain
       ? Promise.resolve(nothingInside)
       : fetchInternal(block, tracing, signal)

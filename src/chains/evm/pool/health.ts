@@ -1,3 +1,6 @@
+// The watch over one node: its chain id, its head and what it can do. A connection of this process is verified by its own
+// probe only; reports of other processes save the probes after that.
+
 import type { Clock } from '../../../lib/clock.ts'
 import type { Log } from '../../../lib/log.ts'
 import type { TransportFailure, TransportOutcome } from '../transport/transport.ts'
@@ -76,6 +79,7 @@ export function watch(options: HealthOptions): Health {
 
   const probe = async (): Promise<void> => {
     if (!upstream.transport.isOpen() && upstream.transport.kind === 'ws') return miss(notConnected)
+    // A node that has asked for a pause is not probed.
     if (upstream.gate.isCooling(clock.now())) return
     askedAt = clock.now()
     const [chain, syncing, latest] = await Promise.all([
@@ -127,6 +131,7 @@ export function watch(options: HealthOptions): Health {
 
   const miss = ({ failed, detail }: TransportFailure): void => {
     upstream.wasProbed = true
+    // It answers, so it is not unreachable.
     if (failed === 'rate_limited') return
     if (failed === 'timeout') {
       // Busy, but not stalled.

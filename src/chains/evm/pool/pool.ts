@@ -122,6 +122,7 @@ export function createPool(options: PoolOptions): ChangeablePool {
   // The first node in the order of the configuration decides, not the fastest.
   const judgeChains = (): void => {
     for (const upstream of upstreams) {
+      // An earlier node that was not probed yet may still answer.
       if (chainId !== undefined || !upstream.wasProbed) break
       if (upstream.isReachable && upstream.chainId !== null) {
         chainId = upstream.chainId
@@ -201,6 +202,7 @@ export function createPool(options: PoolOptions): ChangeablePool {
       return at < 0 ? add(one) : left.splice(at, 1)[0]!
     })
     const isNew = next.filter((member) => !members.includes(member))
+    // The old nodes stay usable until a new one has answered.
     use([...next, ...left])
     if (isAwake) isNew.forEach(connect)
     if (isAwake && isNew.length > 0 && left.length > 0) {
@@ -266,6 +268,7 @@ export function createPool(options: PoolOptions): ChangeablePool {
     has: (capability) => {
       const right = upstreams.filter(({ isWrongChain }) => !isWrongChain)
       if (right.some(({ capabilities }) => capabilities.has(capability))) return true
+      // A node that was not explored yet may still have it.
       const isUnsure = right.some(
         ({ isExplored, isReachable, wasProbed }) => !isExplored && (isReachable || !wasProbed),
       )

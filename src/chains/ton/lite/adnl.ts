@@ -27,6 +27,7 @@ const connectTimeoutMs = 10_000
 const pingMs = 20_000
 // What the reference implementation accepts.
 const largestFrame = 1 << 24
+// A nonce and a checksum.
 const leastFrame = 64
 const mostPending = 1_000
 
@@ -163,6 +164,7 @@ export function createAdnl({ host, port, key }: AdnlAddress): Adnl {
     new Promise((resolve, reject) => {
       const socket = connect({ host, port, noDelay: true, keepAlive: true })
       const pending = new Map<string, Pending>()
+      // Keys and counters of both directions, and 64 bytes that the protocol has as padding.
       const params = randomBytes(160)
       const [read, write] = [
         createOpening(params.subarray(0, 32), params.subarray(64, 80)),
@@ -192,6 +194,7 @@ export function createAdnl({ host, port, key }: AdnlAddress): Adnl {
           clearTimeout(timer)
           resolve(link)
         }
+        // The tag, the id of the query, and at least one byte.
         if (payload.length < 37 || !payload.subarray(0, 4).equals(message.answer)) return
         const id = payload.toString('hex', 4, 36)
         const waiting = pending.get(id)

@@ -45,6 +45,7 @@ const mostBlocks = 128
 const mostNames = 1_024
 // Longer than a question may take: following key blocks for the first time is several requests.
 const workTimeoutMs = 60_000
+// The shard of a workchain that is not split: an empty prefix, and the one after it.
 const wholeShard = 1n << 63n
 
 const sameId = (one: LiteBlockId, other: LiteBlockId): boolean =>
@@ -118,6 +119,7 @@ export function createLiteServer(
       counts.refuse('blocks', reason)
       throw new NodeFault('invalid', reason)
     }
+    // Both hashes are part of the name: that of the file proves the bytes, that of the root the cells.
     if (!createHash('sha256').update(data).digest().equals(id.file_hash))
       refuse('does not have the hash of its file')
     const block = reading(`block ${id.seqno}`, (): LiteBlock => {

@@ -81,6 +81,7 @@ export function createTlReader(bytes: Buffer) {
     bytes: (): Buffer => {
       const found = readBytes(bytes, at)
       const head = bytes[at] === 254 ? 4 : 1
+      // TL pads bytes to a multiple of four.
       at += (head + found.length + 3) & ~3
       return found
     },
@@ -132,6 +133,7 @@ const request = <answer>(
 export const getMasterchainInfo = () =>
   request(ids.getMasterchainInfo, [], ids.masterchainInfo, (reader) => {
     const last = reader.blockId()
+    // The hash of the state, which is not needed.
     reader.take(32)
     const workchain = reader.int()
     const [root_hash, file_hash] = [reader.take(32), reader.take(32)]
@@ -153,11 +155,13 @@ export const lookupBlock = ({
 }: Omit<LiteBlockId, 'root_hash' | 'file_hash'>) =>
   request(
     ids.lookupBlock,
+    // Mode 1: by the number.
     [int(1), int(workchain), long(shard), int(seqno)],
     ids.blockHeader,
     (reader) => reader.blockId(),
   )
 
+// Bounds of what an answer may make us allocate.
 const mostSteps = 64
 const mostSignatures = 10_000
 
@@ -165,6 +169,7 @@ const mostSignatures = 10_000
 export const getBlockProof = (known: LiteBlockId, target: LiteBlockId) =>
   request(
     ids.getBlockProof,
+    // Mode 1: up to a given block.
     [int(1), writeBlockId(known), writeBlockId(target)],
     ids.partialBlockProof,
     readPartialProof,
@@ -215,6 +220,7 @@ export const getAccountState = (id: LiteBlockId, account: { workchain: number; h
     (reader) => {
       reader.blockId()
       const shardBlock = reader.blockId()
+      // The proof of the shard: the caller compares the block with the tops of the masterchain block instead.
       reader.bytes()
       return { shardBlock, proof: reader.bytes(), state: reader.bytes() }
     },
@@ -229,6 +235,7 @@ export const runSmcMethod = (
   request(
     ids.runSmcMethod,
     [
+      // Mode 4: the result only, without proofs.
       int(4),
       writeBlockId(id),
       int(account.workchain),
@@ -241,6 +248,7 @@ export const runSmcMethod = (
       const mode = reader.int()
       reader.blockId()
       reader.blockId()
+      // `shard_proof`, `proof`, `state_proof`, `init_c7` and `lib_extras`, each present by its bit.
       for (const bit of [0, 0, 1, 3, 4]) if (mode & (1 << bit)) reader.bytes()
       const exit_code = reader.int()
       return { exit_code, result: mode & 4 ? reader.bytes() : undefined }
