@@ -18,6 +18,7 @@ export function show(
     ...{ name, help, labelNames: [...labelNames], registers: [registry] },
     async collect() {
       const readings = await read()
+      // After the wait: another scrape meanwhile would find nothing.
       this.reset()
       for (const { labels, value } of readings) this.inc(labels, value)
     },
@@ -52,6 +53,7 @@ function samplesOf(name: string, labels: Record<string, string>, counts: Histogr
   const { bounds, buckets, sum, exemplars } = counts
   let count = 0
   const samples = buckets.map((one, at) => {
+    // Buckets of Prometheus are cumulative.
     count += one
     const seen = exemplars[at]
     return {

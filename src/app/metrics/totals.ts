@@ -26,6 +26,7 @@ export function createTotals(): OperationTotals {
       requests++
       if (status >= 500) errors++
       else if (status === 429) refused++
+      // The bounds of the buckets double, so the number of bits of the microseconds names the bucket.
       const bits = 32 - Math.clz32(seconds * 1e6)
       latency[Math.min(Math.max(bits - 6, 0), latency.length - 1)]! += 1
     },

@@ -18,6 +18,7 @@ export type TrackerTimings = {
   settled: HistogramCounts
 }
 
+// A scrape has a time limit of its own; the database must not use it up.
 const longestMs = 2_000
 const labelNames = ['chain', 'network']
 

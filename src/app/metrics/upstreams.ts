@@ -25,6 +25,7 @@ export function registerUpstreamMetrics(
     show(registry, kind, { name, help, labelNames }, function* () {
       for (const { labels, node } of nodes()) {
         const value = read(node)
+        // No series instead of a zero that would look like a measurement.
         if (value !== null) yield { labels, value }
       }
     })

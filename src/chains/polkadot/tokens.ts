@@ -30,6 +30,7 @@ export function createTokens(tools: {
     const values = await readStorage(nodes, { keys, block }, signal)
     if (!values.get(details)) return undefined
     const described = values.get(metadata)
+    // Metadata is optional: the details alone show that the token exists.
     if (!described) return noInfo
     const parentHash = async (within: AbortSignal) =>
       (await askHeader(nodes, block, within)).parentHash

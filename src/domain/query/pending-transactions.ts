@@ -42,6 +42,7 @@ export const ListPendingTransactions: QueryHandler<'ListPendingTransactions'> = 
   { from, nonce },
 ) => {
   const source = sourceOf(context)
+  // The nodes are asked first: the record may lack what none of them has announced.
   await source.seePending(await source.pendingOf(from, context.signal))
   const rows = await listPending(context.db, source.network_id, {
     from: Buffer.from(from.slice(2), 'hex'),

@@ -22,6 +22,7 @@ export const CancelTransaction: WalletHandler<'CancelTransaction'> = async (
         return await moveTransaction(trx, row, {
           event: 'cancel',
           now,
+          // Erased, so that the signed bytes cannot be sent any more.
           change: { signature: null, raw_transaction: null, last_error: null },
         })
       case 'TRANSACTION_STATE_SENDING':

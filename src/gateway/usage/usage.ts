@@ -58,6 +58,7 @@ export function createUsageWriter(options: {
     try {
       await store(rows)
     } catch (error) {
+      // Put back, added to what was counted meanwhile.
       for (const row of rows) put(row)
       throw error
     }

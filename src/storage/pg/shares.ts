@@ -52,6 +52,7 @@ export const createShares = (
   const take = (key: string): Promise<void> | undefined => {
     const share = shares.get(key) ?? { used: 0, waiting: new Set() }
     shares.set(key, share)
+    // A new caller does not overtake those that wait.
     if (share.waiting.size === 0 && share.used < mostOf(key)) {
       share.used++
       return undefined

@@ -12,6 +12,7 @@ export const openKafka: OpenPublisher = async (options) => {
     clientId: 'portolan',
     bootstrapBrokers,
     serializers: kafka.stringSerializers,
+    // All in-sync replicas: the position of the sink moves after this acknowledgement.
     acks: -1,
     connectTimeout: timeoutMs,
     requestTimeout: timeoutMs,
@@ -34,6 +35,7 @@ export const openKafka: OpenPublisher = async (options) => {
       (error: Error) => callback(error),
     )
   }
+  // The servers of the user, in their order and through the same check.
   producer[kafka.kGetBootstrapConnection] = (callback) => {
     const tryNext = (index: number): void =>
       producer[kafka.kGetConnection](bootstrapBrokers[index]!, (error, connection) => {

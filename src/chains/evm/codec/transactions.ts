@@ -35,6 +35,7 @@ const accessList = (value: unknown): string =>
   list<{ address: string; storageKeys: string[] }>(value, ({ address, storageKeys }) =>
     rlpList(rlpData(address) + list(storageKeys, rlpData)),
   )
+// The tuples of EIP-7702. Some nodes write `v` in place of `yParity`.
 const authorizations = (value: unknown): string =>
   list<Record<string, string>>(value, (one) =>
     rlpList(
@@ -72,6 +73,7 @@ const encodings: Readonly<Record<number, (tx: Fields) => string>> = {
     list(tx.blobVersionedHashes, rlpData) +
     signature(tx),
   4: (tx) => feeMarket(tx) + authorizations(tx.authorizationList) + signature(tx),
+  // A deposit of the OP stack: it has no signature, and names its sender.
   [depositType]: (tx) =>
     data(tx.sourceHash) +
     data(tx.from) +

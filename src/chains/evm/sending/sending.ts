@@ -210,6 +210,7 @@ export function handoverOf(outcome: BroadcastOutcome): Handover {
   const detail = 'failure' in outcome ? failureText(outcome.failure) : messageOf(outcome.error)
   // No byte left this process: as good as no attempt.
   if (asked === 0 && errors.length === 0) return { kind: 'unsent', detail }
+  // One node that has seen the nonce used is enough: the others may be behind.
   if (errors.some((error) => nonceUsed.test(messageOf(error))))
     return { kind: 'nonce_used', detail }
   // A node that timed out may have it. Only refusals of all prove that it is nowhere.

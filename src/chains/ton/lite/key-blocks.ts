@@ -22,6 +22,7 @@ export type KeyBlocks = {
   anchor(): string | null
 }
 
+// Bounds of the work and the memory that a server can cause.
 const mostRounds = 10_000
 const mostProved = 4_096
 const mostSets = 16
@@ -54,6 +55,7 @@ export function createKeyBlocks({
   const begin = async (findKey: () => Promise<LiteBlockId>): Promise<void> => {
     if (known.length > 0) return
     const first = trusted ?? (await findKey())
+    // Another request has begun meanwhile.
     if (known.length > 0) return
     known = [first]
     anchor = `key block ${first.seqno}${trusted ? '' : ', as a node said'}`
