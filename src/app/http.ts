@@ -221,6 +221,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
   // Owned a second time: stopped before the server as well, which waits until all connections have ended.
   own(sockets)
   if (events) own(events)
+  // With port 0 the address is known only now.
   base_url ||= baseUrlOf(config, http)
   const admin = await startAdminListener(
     config,

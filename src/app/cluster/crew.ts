@@ -152,6 +152,7 @@ export async function startCrew(options: CrewOptions): Promise<Crew> {
     }
   }
 
+  // Processes that are leaving still serve, so they count until they have ended.
   const members = () => [
     ...places.flatMap(({ member }) => member ?? []),
     ...leaving.values().filter((one) => places.every(({ member }) => member !== one)),

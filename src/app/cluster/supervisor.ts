@@ -66,6 +66,7 @@ export async function startSupervisor(
   const fault = (await tryListen(raw.server.host, raw.server.port)) ?? (await adminListenFault(raw))
   if (fault) throw fault
   const server = await (early ?? openServer(raw, { dataDir, env, log }).then(own))
+  // A file that a killed service left behind would lead scripts to a port on which nothing listens.
   await removeConnectionFile(dataDir)
 
   // With Redis the processes share the windows through it, and nothing is granted.
@@ -149,6 +150,7 @@ export async function startSupervisor(
   /** Continues in several processes. They serve before the app in this process ends. */
   const grow = async (port: number): Promise<void> => {
     const count = workersWithin(workers, process.availableMemory())
+    // One process beside the background one would serve no more than this one does.
     if (count < 2) throw new Error('There is too little memory for more processes.')
     log.info({ workers: count }, 'the service is busy and continues in several processes')
     crew = await openCrew(count, port)

@@ -16,6 +16,7 @@ export function registerWebhookMetrics(
     registers,
     collect() {
       const { delivered, failed } = status()
+      // The courier keeps the counters; this one only shows them.
       this.reset()
       this.inc({ outcome: 'delivered' }, delivered)
       this.inc({ outcome: 'failed' }, failed)

@@ -60,6 +60,7 @@ export async function applyChains(
   const { db, clock, log, routes, networks, queries, wallets, operations, sockets } = parts
   const replaced = difference.changed.filter(({ what }) => what === 'settings')
   const opened = [...difference.added, ...replaced]
+  // Stops what was opened when a later step fails.
   await using undo = new AsyncDisposableStack()
   const prepared = await within(prepareMs, prepare(parts, { after, opened, difference }, undo))
   await within(prepareMs, describeNetworks(db, describedNetworks(after)))
@@ -98,6 +99,7 @@ export async function applyChains(
     )
   }
   await Promise.all(nodes)
+  // Ends the timer where the calls have ended before it.
   const over = new AbortController()
   await Promise.race([
     operations.settled(isLeft),

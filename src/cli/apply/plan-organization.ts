@@ -158,6 +158,7 @@ async function listKeys({ id }: Ref, { local }: PlanTools): Promise<Credential[]
 }
 
 function keyCreation(key: KeyPart, { domain, organization, path }: Here, tools: PlanTools): Step {
+  // The same default as that of CreateCredential, so that the plan shows it.
   const { name, role = 'member', scopes, allowed_client_networks, expire_time } = key
   return {
     mark: '+',
@@ -346,6 +347,7 @@ async function planQuotas(
         : step('+', name, [field('quota_limit', limit)], limit),
     )
   }
+  // Quotas of the configuration are not stored for the organization: there is nothing to remove.
   for (const { quota_name, is_default } of stored) {
     const name = quota_name.replace('QUOTA_', '').toLowerCase()
     if (is_default || Object.hasOwn(quotas, name)) continue
