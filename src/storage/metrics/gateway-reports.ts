@@ -1,5 +1,5 @@
 // The nodes and the gateway as each process sees them. A process writes its row when another one announces that it lists
-// them (`app/process-reports.ts`), so nothing is written while no one asks.
+// them (`app/process-reports.ts`), at most once a second, so nothing is written while no one asks.
 
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
