@@ -38,12 +38,6 @@ const withoutSecrets = (answer: object): object =>
     }),
   )
 
-/** It needs the secret of a credential, which no document shows. */
-const deleteCredential = {
-  request: withoutSecrets({ api_key: '', api_secret: '' }),
-  answer: {},
-}
-
 /** A demo without problems shows none. */
 const listProblems = {
   request: {},
@@ -90,10 +84,7 @@ const countedMs = 6_000
 await delay(countedMs)
 
 const isRead = (name: string) => /^(?:Get|List)/.test(name)
-const answers: Record<string, Recorded> = {
-  'admin/DeleteCredential': deleteCredential,
-  'admin/ListProblems': listProblems,
-}
+const answers: Record<string, Recorded> = { 'admin/ListProblems': listProblems }
 // What is read comes last, so that there is something to read.
 const isLast = (name: string) => name === 'RevokeCredential' || name === 'DeleteOrganization'
 const order = (name: string) => +isRead(name) * 2 + +isLast(name)

@@ -77,7 +77,7 @@ export type LocalChains = {
   facts: Readonly<Record<string, object>>
   tools: DevTools
   /** Requests for the API reference that succeed on the demo; shown only where it listens on loopback. */
-  examples(organization_id: string | undefined): Readonly<Record<string, object>>
+  examples(organization_id: string | undefined): Promise<Readonly<Record<string, object>>>
 }
 
 /** A running service. */

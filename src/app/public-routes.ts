@@ -37,7 +37,11 @@ export type PublicParts = Pick<Access, 'authenticator' | 'keys'> & {
   developmentRules: boolean
   /** Present where local chains run. */
   local?:
-    | { tools: DevTools; examples(): Readonly<Record<string, object>>; signIn?: SignIn | undefined }
+    | {
+        tools: DevTools
+        examples(): Promise<Readonly<Record<string, object>>>
+        signIn?: SignIn | undefined
+      }
     | undefined
 }
 

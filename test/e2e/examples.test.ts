@@ -60,21 +60,34 @@ test('every request that the API reference prefills succeeds on the demo, and ag
   for (const turn of ['first', 'second'])
     for (const [path, found] of paths) await call(path, found, turn)
   expect(refused).toEqual({
-    // No document shows the secret of a credential: the pair of the example does not exist.
-    'first admin/DeleteCredential': 'CREDENTIAL_NOT_FOUND',
+    // It is gone. The next document has another pair.
     'second admin/DeleteCredential': 'CREDENTIAL_NOT_FOUND',
-    // It was rotated a moment ago. The next start names its successor.
+    // It was rotated a moment ago. The next document names its successor.
     'second admin/RotateCredential': 'CREDENTIAL_ROTATED',
-    // It is gone. The next start makes another one.
+    // It is gone. The next document names another one.
     'second admin/RevokeCredential': 'CREDENTIAL_NOT_FOUND',
-    // The record is gone; SetRateLimit or the next start makes it again.
+    // The record is gone; SetRateLimit or the next document makes it again.
     'second admin/DeleteRateLimit': 'RATE_LIMIT_NOT_FOUND',
     // A domain is taken once. The next document has another one.
     'second admin/CreateOrganization': 'DOMAIN_TAKEN',
   })
-  const path = '/v1/admin/CreateOrganization'
-  await call(path, (await read()).paths[path]!, 'reloaded')
-  expect(Object.keys(refused)).not.toContain('reloaded admin/CreateOrganization')
+  const used = Object.keys(refused).map((name) => `/v1/${name.split(' ')[1]}`)
+  const deletion = '/v1/admin/DeleteCredential'
+  let fresh = document.paths
+  await waitFor('a document has another pair to delete', async () => {
+    fresh = (await read()).paths
+    return (
+      JSON.stringify(requestOf(fresh[deletion]!)) !==
+      JSON.stringify(requestOf(document.paths[deletion]!))
+    )
+  })
+  // The document shows its secret, so nothing accepts it.
+  const shownPair = requestOf(fresh[deletion]!) as { api_key: string; api_secret: string }
+  await expect(
+    createClient({ ...service.connection, ...shownPair }).admin.GetCurrentCredential({}),
+  ).rejects.toMatchObject({ reason: 'CLIENT_NETWORK_NOT_ALLOWED' })
+  for (const path of used) await call(path, fresh[path]!, 'reloaded')
+  expect(Object.keys(refused).filter((name) => name.startsWith('reloaded'))).toEqual([])
 
   // A proxy on this machine forwards requests of strangers.
   for (const header of ['x-forwarded-for', 'forwarded']) {

@@ -18,7 +18,7 @@ import { openDataDir } from '../data-directory.ts'
 import { type ChainKeeper, DevChainError, startChainKeeper } from './chain-keeper.ts'
 import { type DemoWallets, ensureDemoWallets } from './demo.ts'
 import type { DevEvent } from './event-line.ts'
-import { type ExampleMaterial, prepareExamples } from './example-material.ts'
+import { createExampleRefresh, type ExampleMaterial, prepareExamples } from './example-material.ts'
 import { exampleRequests } from './examples.ts'
 
 /** A running service with local chains. */
@@ -84,6 +84,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedA
   // Filled after the service has started: the wallets are created through its API.
   const wallets: DemoWallets = {}
   const material: ExampleMaterial = { spare: {}, webhook_history_ids: {} }
+  let refreshExamples: (() => Promise<void>) | undefined
   const tools = createTools(keeper, wallets, onEvent)
   const configureLocal = () => configure({ chains: chainsOf(keeper.facts) })
   const app = await startApp({
@@ -94,7 +95,10 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedA
       lock,
       facts: keeper.facts,
       tools,
-      examples: (organization_id) => exampleRequests(wallets, organization_id, material),
+      examples: async (organization_id) => {
+        await refreshExamples?.()
+        return exampleRequests(wallets, organization_id, material)
+      },
     },
   })
   starting.defer(app.stop)
@@ -110,6 +114,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedA
       const stopped = new AbortController()
       const { facts, fund } = keeper
       const { signal } = stopped
+      refreshExamples = createExampleRefresh(material, { base_url, pair, log })
       // The start does not wait for the documentation.
       const prepared = prepareExamples(material, {
         ...{ base_url, pair, facts, wallets, fund, signal, log },

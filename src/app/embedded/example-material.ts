@@ -101,6 +101,36 @@ export async function prepareExamples(material: ExampleMaterial, options: Option
     })
 }
 
+/** Documents within this time share a refresh, and a document waits no longer than this for one. */
+const refreshAgeMs = 500
+const refreshWaitMs = 2_000
+
+/** Creates again what examples have used up since the last document, so that the requests of each document succeed. */
+export function createExampleRefresh(
+  material: ExampleMaterial,
+  { base_url, pair, log }: Pick<Options, 'base_url' | 'pair' | 'log'>,
+): () => Promise<void> {
+  const client = createClient({ base_url, ...pair })
+  let refreshed = 0
+  let running: Promise<void> | undefined
+  const refresh = async (before: SpareAdministration) => {
+    try {
+      material.administration = await ensureAdministration(client, before)
+    } catch (error) {
+      log.debug({ error }, 'examples could not be refreshed')
+    }
+    refreshed = performance.now()
+    running = undefined
+  }
+  return async () => {
+    const before = material.administration
+    // The examples are still being prepared for the first time.
+    if (!before || performance.now() - refreshed < refreshAgeMs) return
+    running ??= refresh(before)
+    await Promise.race([running, delay(refreshWaitMs, undefined, { ref: false })])
+  }
+}
+
 async function ensureSpare(
   operations: Client[WalletService],
   webhook_endpoint: string,

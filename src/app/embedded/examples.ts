@@ -179,6 +179,7 @@ const spareAdministration = ({
   deleted,
   erased_organization_id,
   credential_ids,
+  deleted_pair,
 }: SpareAdministration): Record<string, object> => ({
   GetRateLimit: { organization_id, chain: 'admin' },
   SetRateLimit: { organization_id, chain: 'admin', ...limits },
@@ -195,6 +196,7 @@ const spareAdministration = ({
   },
   RotateCredential: { credential_id: credential_ids.rotate, overlap_seconds: 3_600 },
   RevokeCredential: { credential_id: credential_ids.revoke },
+  DeleteCredential: { api_key: deleted_pair.api_key, api_secret: deleted_pair.api_secret },
 })
 
 const digestOf = (text: string): string =>

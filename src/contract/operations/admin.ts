@@ -54,7 +54,7 @@ export const admin = {
   DeleteCredential: operation({
     summary: 'Delete an API credential.',
     description:
-      'Needs both halves of the pair. The key stops working at once, in every process. A member may delete the credentials of its own organization. The pair in the example of the API reference does not exist; use one that CreateCredential answered.',
+      'Needs both halves of the pair. The key stops working at once, in every process. A member may delete the credentials of its own organization. The pair in the example of the API reference exists on a local demo only; elsewhere use one that CreateCredential answered.',
     services: 'A',
     request: { api_key: Secret, api_secret: Secret },
     response: {},

@@ -48,7 +48,9 @@ export function docsRoutes(
   /** The chains of this installation; another list when they changed. */
   chainsNow: () => readonly DocumentedChain[],
   /** Requests that succeed here. They name things of this installation, so only this machine gets them. */
-  localRequests: (request: IncomingMessage) => Readonly<Record<string, object>>,
+  localRequests: (
+    request: IncomingMessage,
+  ) => Promise<Readonly<Record<string, object>>> | Readonly<Record<string, object>>,
   basePath: string,
   console: ConsoleFiles,
 ): Route[] {
@@ -125,7 +127,7 @@ export function docsRoutes(
         }
         return sendDocument(exchange, await once(`openapi ${name}`, () => describe({}, [chain])))
       }
-      const found = isLocal(exchange) ? localRequests(exchange.request) : {}
+      const found = isLocal(exchange) ? await localRequests(exchange.request) : {}
       const document =
         Object.keys(found).length > 0 ? describeLocally(found) : once('openapi', () => describe({}))
       sendDocument(exchange, await document)
