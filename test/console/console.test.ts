@@ -262,6 +262,10 @@ describe.runIf(browser)('the console in a real browser', { timeout: 240_000 }, a
     await page.goto(`${base_url}/gateway`)
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByText('"result": "0x').waitFor()
+    // The history stays while other pages are visited.
+    await page.getByRole('link', { name: 'Methods', exact: true }).click()
+    await page.getByRole('link', { name: 'Playground', exact: true }).click()
+    await page.getByText('"result": "0x').waitFor()
     await page.getByLabel('Method').selectOption('eth_subscribe')
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByRole('heading', { name: 'Subscription' }).waitFor()
@@ -269,6 +273,14 @@ describe.runIf(browser)('the console in a real browser', { timeout: 240_000 }, a
     expect(websocket_clients.map(({ subscriptions }) => subscriptions)).toContainEqual([
       { name: 'newHeads', subscription_count: 1 },
     ])
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    // The next session in this tab sees nothing of the last one.
+    await page.getByLabel('api_key').fill(member.api_key)
+    await page.getByLabel('api_secret').fill(member.api_secret)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    await visit(page, 'gateway')
+    await page.getByText('Nothing was sent yet.').waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByLabel('api_key').waitFor()
     await page.reload()

@@ -13,7 +13,7 @@ import { parseHeaders } from './parse-headers.ts'
 import { unitOf } from './records.ts'
 import { readReference } from './reference.ts'
 import { replacementPrice } from './replacement-price.ts'
-import { rpcBody } from './rpc.ts'
+import { rpcBody, withEntry } from './rpc.ts'
 import { shellQuote, snippetOf } from './snippets.ts'
 import { sumUsage } from './usage.ts'
 
@@ -215,4 +215,14 @@ test('the reference is read from OpenAPI', () => {
   })
   expect(operations).toHaveLength(1)
   expect(find('c', 'ListWallets')).toMatchObject({ tag: 'Wallets', isExtension: true })
+})
+
+test('the history of the JSON-RPC playground is bounded in entries and in size', () => {
+  const entry = (id: number, size: number) => ({
+    ...{ id, request: '', answer: 'x'.repeat(size), ms: 1, isError: false },
+  })
+  let entries: ReturnType<typeof withEntry> = []
+  for (let id = 0; id < 40; id++) entries = withEntry(entries, entry(id, 10))
+  expect(entries.map(({ id }) => id)).toEqual(Array.from({ length: 30 }, (_, at) => 39 - at))
+  expect(withEntry(entries, entry(40, 2_000_000)).map(({ id }) => id)).toEqual([40])
 })

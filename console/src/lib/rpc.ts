@@ -69,3 +69,19 @@ export function rpcBody(text: string): { body: string; isSubscription: boolean }
 /** The text of a request with its usual fields. */
 export const rpcRequest = (method: string, params: readonly unknown[]): string =>
   JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }, null, 2)
+
+/** A request of the playground and its answer. The key is in the address, so it is in neither. */
+export type RpcEntry = { id: number; request: string; answer: string; ms: number; isError: boolean }
+
+const maxHistory = 30
+// The history lives in the memory of the tab.
+const maxHistoryCharacters = 1_000_000
+
+/** Adds an entry in front, and drops the oldest ones beyond the bounds. */
+export function withEntry(entries: readonly RpcEntry[], entry: RpcEntry): RpcEntry[] {
+  let characters = 0
+  return [entry, ...entries].slice(0, maxHistory).filter(({ request, answer }, index) => {
+    characters += request.length + answer.length
+    return index === 0 || characters <= maxHistoryCharacters
+  })
+}

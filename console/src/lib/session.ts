@@ -1,9 +1,10 @@
 import { type Client, createClient, importSecret } from '@portolan/client'
-import { type ReadonlySignal, signal } from '@preact/signals'
+import { type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { Chain } from './chains.ts'
 import { forgetKey, loadKey, saveKey } from './key-store.ts'
 import { createLive, type Live } from './live.ts'
 import { mayCall, type Role } from './roles.ts'
+import type { RpcEntry } from './rpc.ts'
 
 type Identity = Awaited<ReturnType<Client['admin']['GetCurrentCredential']>>
 
@@ -18,6 +19,8 @@ export type Account = {
   isEmbedded: boolean
   chains: readonly Chain[]
   live: Live
+  /** What the JSON-RPC playground sent, the newest first. It ends with the session. */
+  rpcHistory: Signal<readonly RpcEntry[]>
   /** Whether the role may call an operation; what it may not is no button. */
   may(operation: string): boolean
   /** The operations of a chain, with the types of variant C: the names are the same in all variants. */
@@ -57,6 +60,7 @@ export function createSession(base_url: string): Session {
       isEmbedded: embedded,
       chains,
       live: createLive(client),
+      rpcHistory: signal([]),
       may: (operation) => mayCall(role, operation),
       on: ({ chain, network, is_default_network }) =>
         client.chain(chain, is_default_network ? {} : { network }),

@@ -8,12 +8,9 @@ import { Problem } from '../../components/problem.tsx'
 import { Badge } from '../../components/text.tsx'
 import { chainId, chainTitle, isEvm } from '../../lib/chains.ts'
 import { formatDuration, prettyJson } from '../../lib/format.ts'
-import { rpcBody, rpcExamples, rpcRequest } from '../../lib/rpc.ts'
+import { rpcBody, rpcExamples, rpcRequest, withEntry } from '../../lib/rpc.ts'
 import { useTask } from '../../lib/use-task.ts'
 
-type Entry = { id: number; request: string; answer: string; ms: number; isError: boolean }
-
-const maxHistory = 30
 const maxMessages = 50
 
 /** Sends JSON-RPC with the key of the account: calls and batches by POST, subscriptions over a WebSocket. */
@@ -23,7 +20,8 @@ export function RpcPlayground() {
   const networks = account.chains.filter(isEvm)
   const [network, setNetwork] = useState(() => networks[0] && chainId(networks[0]))
   const [text, setText] = useState(() => rpcRequest('eth_blockNumber', []))
-  const [history, setHistory] = useState<readonly Entry[]>([])
+  const { rpcHistory } = account
+  const history = rpcHistory.value
   const [messages, setMessages] = useState<readonly string[]>([])
   const [broken, setBroken] = useState<unknown>()
   const socket = useRef<WebSocket | undefined>(undefined)
@@ -72,8 +70,9 @@ export function RpcPlayground() {
       ms: performance.now() - begun,
       isError: !answer.ok || hasError(shown),
     }
-    setHistory((last) => [entry, ...last].slice(0, maxHistory))
+    rpcHistory.value = withEntry(rpcHistory.value, entry)
   }
+  const example = exampleOf(methodOf(text))
   const submit = (event: Event) => {
     event.preventDefault()
     setBroken(undefined)
@@ -97,13 +96,13 @@ export function RpcPlayground() {
             <label>
               Method
               <select
+                value={example ? example.method : ''}
                 onChange={(event) => {
-                  const example = rpcExamples.find(
-                    ({ method }) => method === event.currentTarget.value,
-                  )
-                  if (example) setText(rpcRequest(example.method, example.params))
+                  const chosen = exampleOf(event.currentTarget.value)
+                  if (chosen) setText(rpcRequest(chosen.method, chosen.params))
                 }}
               >
+                {!example && <option value="">Other</option>}
                 {rpcExamples.map(({ method }) => (
                   <option key={method}>{method}</option>
                 ))}
@@ -111,7 +110,7 @@ export function RpcPlayground() {
             </label>
           </div>
           <p class="hint">
-            {rpcExamples.find(({ method }) => method === methodOf(text))?.about}{' '}
+            {example?.about}{' '}
             <DocumentLink href={`${basePath}/docs/guide/gateway`}>All about methods</DocumentLink>
           </p>
           <div class="field">
@@ -150,10 +149,28 @@ export function RpcPlayground() {
             <Code text={messages.join('\n')} label="messages of the subscription" />
           </Panel>
         )}
-        <Panel title="History">
+        <Panel
+          title="History"
+          actions={
+            history.length > 0 && (
+              <button
+                type="button"
+                class="button small quiet"
+                onClick={() => {
+                  rpcHistory.value = []
+                }}
+              >
+                Clear history
+              </button>
+            )
+          }
+        >
           {history.length === 0 && (
             <Empty title="Nothing was sent yet.">
-              <p>Choose a method and send it. Answers stay here until the page is left.</p>
+              <p>
+                Choose a method and send it. Answers stay here until you sign out or load the page
+                again.
+              </p>
             </Empty>
           )}
           <ol class="timeline">
@@ -179,6 +196,8 @@ export function RpcPlayground() {
     </div>
   )
 }
+
+const exampleOf = (name: string) => rpcExamples.find(({ method }) => method === name)
 
 /** Whether an answer, or one of a batch, is an error. */
 function hasError(text: string): boolean {

@@ -17,7 +17,7 @@ export function LocalNodes() {
   const { chains } = useAccount()
   const loaded = useResource(async () => {
     const { nodes } = await devCall(baseUrl, 'nodes', {})
-    return nodes as LocalNode[]
+    return (nodes as LocalNode[]).sort((a, b) => a.chain.localeCompare(b.chain))
   }, [])
   useLiveReload(({ type }) => type === 'node' || type === 'problem', loaded.reload)
   const kindOf = (name: string) => chains.find(({ chain }) => chain === name)?.kind ?? ''
