@@ -43,7 +43,8 @@ export const reopenPage = async (
     where network_id = ${network_id} and block_number <= ${head}
       and block_number + (
         select coalesce(greatest(max(confirmation), 1), 1) from wallet
-        where network_id = ${network_id} and confirmation <= ${deepConfirmation}) - 1 <= ${head}
+        where network_id = ${network_id} and remove_time is null
+          and confirmation <= ${deepConfirmation}) - 1 <= ${head}
     for update`.execute(trx)
   const [reopening] = open
   if (!reopening) return 0

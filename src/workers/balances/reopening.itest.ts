@@ -21,6 +21,9 @@ const startWorld = async (service: 'c' | 's', network: string) => {
   const { chain, network_id, account, address } = bench
   const caller = await bench.createCaller()
   const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', confirmation: 1 })
+  // A removed wallet delays no other one, however many confirmations it asked for.
+  const removed = await caller.call('RegisterWallet', { name: 'removed', confirmation: 30 })
+  await caller.call('RemoveWallet', { wallet_id: removed.wallet_id })
   for (let begin = 0; begin < addresses; begin += 500)
     await caller.call('BatchRegisterAddresses', {
       wallet_id,
