@@ -314,7 +314,14 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'restore',
     'server-user',
   ],
-  'storage/metrics': ['counts', 'gateway-reports', 'metrics', 'report-time', 'tables', 'websocket-clients'],
+  'storage/metrics': [
+    'counts',
+    'gateway-reports',
+    'metrics',
+    'report-time',
+    'tables',
+    'websocket-clients',
+  ],
   'storage/migrations': ['files', 'lock', 'migrate', 'plan'],
   'storage/pg': [
     'binary-arrays',
