@@ -23,6 +23,8 @@ export type WorldWallet = {
   confirmation: number
   /** What had its confirmation before the number changed stays confirmed. */
   confirmed: number
+  /** The same for balances: those that a caller imports are read from nodes that may be ahead of the tracker. */
+  imported: number
   /** Its history stays. */
   isRemoved?: boolean
 }
@@ -84,7 +86,7 @@ export const createChanges = (
           name: 'w',
           ...(hasConfirmation && { confirmation }),
         })
-        wallets.push({ wallet_id, caller, confirmation, confirmed: -1 })
+        wallets.push({ wallet_id, caller, confirmation, confirmed: -1, imported: -1 })
         return
       }
       case 1:
@@ -167,6 +169,8 @@ export const createChanges = (
           await caller.call('UpdateConfirmation', { wallet_id, confirmation })
           const reached = head - Math.max(wallet.confirmation, 1) + 1
           wallet.confirmed = Math.max(wallet.confirmed, reached)
+          const ahead = chain.canonical().length - 1 - head
+          wallet.imported = Math.max(wallet.imported, reached + ahead)
           wallet.confirmation = confirmation
         } else if (now.webhooks.length < 4) {
           const webhook = {

@@ -103,7 +103,7 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
     // Read at the newest block, which may be later than the one that was to be read.
     const isDeep = row.confirmation > 32
     // What was read before more confirmations were asked for stays.
-    const before = wallets.find(({ wallet_id }) => wallet_id === row.wallet_id)!.confirmed
+    const before = wallets.find(({ wallet_id }) => wallet_id === row.wallet_id)!.imported
     if (chain.balances === 'delta' || isDeep)
       check(
         `${what}, not before its confirmation`,

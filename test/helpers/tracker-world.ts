@@ -125,8 +125,10 @@ export const createWorld = async (
         .slice(0, cursor.block_number + 1)
         .map(({ hash }) => hash.toString('hex')),
     )
-    for (const wallet of cursor.block_number < before ? wallets : [])
+    for (const wallet of cursor.block_number < before ? wallets : []) {
       wallet.confirmed = Math.min(wallet.confirmed, cursor.block_number)
+      wallet.imported = Math.min(wallet.imported, cursor.block_number)
+    }
     // What was taken back is due again when its block is there again.
     for (let at = due.length - 1; at >= 0; at--)
       if (!stored.has(due[at]!.block_hash)) due.splice(at, 1)
