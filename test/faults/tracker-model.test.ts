@@ -9,6 +9,9 @@ it.each<[WalletService, number]>([
   ['c', 1],
   ['c', 2],
   ['c', 3],
+  // A removed wallet with more confirmations, and a gap in which an address paid a fee.
+  ['c', 1011],
+  ['c', 1075],
   ['t', 4],
   ['s', 5],
   ['p', 6],

@@ -97,8 +97,10 @@ async function storeOnce(
     const all = rows.flatMap((row) => row.transfers)
     const found = choose ? await choose(trx, all) : all
     const added = await insertMissingTransfers(trx, found)
-    // Balances are read from the present; those of a token that was first seen here do not exist yet.
-    await openNewBalances(trx, added, { network_id, block_number: cursor.block_number })
+    // Balances are read from the present; those that were first touched here do not exist yet. A fee touches the balance of
+    // the coin without a transfer of it.
+    const touched = choose ? added : [...added, ...rows.flatMap((row) => row.changes)]
+    await openNewBalances(trx, touched, { network_id, block_number: cursor.block_number })
     const context = { network_id, service: chain.service, now, limits }
     await noteBackfilled(trx, context, blocks, added)
     for (const { block, content } of contents) {
