@@ -59,6 +59,9 @@ export async function startSupervisor(
   const early = options.server
   // First: it has to stop also where the start fails before the database is used.
   if (early) own({ stop: async () => await (await early.catch(() => undefined))?.stop() })
+  // Loading the app keeps this thread busy for 600 ms. The database starts meanwhile.
+  const loaded = growsByItself(raw) ? import('./inside.ts') : undefined
+  loaded?.catch(() => {})
   const started = resolveChains(raw, env)
   let running = started
   const dataDir = await openDataDir(raw, env, cwd)
@@ -130,7 +133,7 @@ export async function startSupervisor(
   /** The whole app in this process. */
   const openInside = async () => {
     const plan = { name: whole, roles: raw.server.roles, shares: 1, callers: 1, slot: wholeSlot }
-    const { startInside } = await import('./inside.ts')
+    const { startInside } = await (loaded ?? import('./inside.ts'))
     const { member, started } = await startInside(messageOf(plan, undefined), {
       ...{ ...options, env, log },
       limiter: isGranted
