@@ -156,7 +156,8 @@ export async function startSupervisor(
     // One process beside the background one would serve no more than this one does.
     if (count < 2) throw new Error('There is too little memory for more processes.')
     log.info({ workers: count }, 'the service is busy and continues in several processes')
-    crew = await openCrew(count, port)
+    // After an attempt whose app did not retire in time, the processes are there already.
+    crew ??= await openCrew(count, port)
     const last = await inside?.ask<Family[]>('metrics').catch(() => undefined)
     if (last) lastMetrics.set(wholeSlot, last)
     await inside?.stop('retire', stopTimeoutMs)
