@@ -46,8 +46,18 @@ test('the subject distinguishes several of one kind', async () => {
 
 test('events of many processes at once are opened once', async () => {
   const event = { ...failing, chain: 'p', detail: 'same', now: at(1) }
-  const opened = await Promise.all(Array.from({ length: 8 }, () => openEvent(db, event)))
-  expect(opened.filter(Boolean)).toHaveLength(1)
+  for (let round = 0; round < 20; round++) {
+    const name = { ...event, network: `n${round}` }
+    const opened = await Promise.all(Array.from({ length: 8 }, () => openEvent(db, name)))
+    expect(opened.filter(Boolean)).toHaveLength(1)
+  }
+})
+
+test('an event that is over within its millisecond can be opened again', async () => {
+  const event = { ...failing, chain: 'q', detail: 'brief', now: at(1) }
+  expect(await openEvent(db, event)).toBe(true)
+  expect(await resolveEvent(db, event)).toMatchObject({ create_time: at(1) })
+  expect(await openEvent(db, event)).toBe(true)
 })
 
 test('only the newest resolved events are kept, and every open one', async () => {
