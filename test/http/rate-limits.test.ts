@@ -182,7 +182,7 @@ describe('the limits that apply', () => {
     expect((await query(tenant, strict)).status).toBe(403)
     const { organization_id } = tenant
     await service.call(root.admin, 'admin/DeleteRateLimit', { organization_id })
-    await waitFor('the deletion is known', async () => (await query(tenant, strict)).status !== 429)
+    await waitFor('the deletion is known', async () => (await query(tenant, strict)).status !== 403)
     const { headers } = await query(tenant, strict)
     expect(headers['ratelimit-policy']).toContain('"day";q=6;w=86400')
     expect(admitted(await many(10, () => query(tenant, strict)))).toBe(4)
