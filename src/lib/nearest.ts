@@ -1,3 +1,6 @@
+// "Did you mean …" for names of commands, keys and methods. Candidates are short lists of our own, and those that
+// differ much in length are skipped, so that a long text from outside costs nothing.
+
 /** The candidate that a person most likely meant, if one is near enough. */
 export const findNearest = (word: string, candidates: Iterable<string>): string | undefined => {
   // In a word of one or two letters everything is near.

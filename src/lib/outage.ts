@@ -1,3 +1,5 @@
+// A dependency that is down fails many times a second. One line per failure would fill the log and hide the others.
+
 import type { Log } from './log.ts'
 
 /** A failure that lasts, in two lines of the log: one when it begins and one when it is over. */

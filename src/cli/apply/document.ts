@@ -1,3 +1,6 @@
+// The schema of the document of `portolan apply` (docs/apply.md). It has names and no ids: the same file can be applied to
+// several installations. A list that is left out is not managed, an empty one says that there shall be none.
+
 import Type from 'typebox'
 
 // `expects` is what an error message names instead of a JSON Schema.
@@ -10,6 +13,7 @@ const window = Type.Optional(
   }),
 )
 const quota = Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
+// The bound of the operations; whether the chain has confirmations at all is known only when its family is.
 const confirmation = Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 }))
 
 const Key = Type.Object({

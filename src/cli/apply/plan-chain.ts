@@ -1,3 +1,6 @@
+// What an organization has on one chain. The order of the parts is the order of their dependencies: a webhook may name a
+// wallet that the same document creates.
+
 import { type ChainHere, canonical } from './chain-place.ts'
 import type { ChainPart } from './document.ts'
 import type { PlannedPart, PlanTools } from './plan-tools.ts'

@@ -23,6 +23,7 @@ export async function planWallets(
   )
   const planned = { steps: [] as Step[], extras: [] as string[], wallets: byName }
   if (!wallets) return planned
+  // Collected apart: they run before the additions (see the end of this function).
   const removals: Step[] = []
   const names = new Set<string>()
   // Over all wallets of the chain: an address belongs to one wallet.
@@ -73,6 +74,7 @@ export async function planWallets(
         calls: batches(added).map((addresses) => ({
           where,
           operation: 'BatchRegisterAddresses',
+          // The plan is checked before the wallet exists; `new` stands for its id until then.
           request: () => ({ wallet_id: ref.id ?? 'new', addresses }),
         })),
       })

@@ -1,3 +1,6 @@
+// Runs `portolan apply`: reads the document, plans all of it, and only then changes anything. Every change is an operation
+// of the catalogue with the caller `operator`, so that the rules, limits and audit log of the API hold here too.
+
 import { open, readFile } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
@@ -35,6 +38,7 @@ type Options = GlobalOptions & {
 /** Brings the installation to what a document says, or shows what that would change. */
 export async function runApply(shell: Shell, options: Options): Promise<void> {
   const { value: document, problem } = await readFileOf(shell, options.file)
+  // The chains are opened because addresses and contracts are checked by the rules of their family.
   // With --plan nothing is created, so there are no secrets to write.
   const secretsFile =
     options.secrets && !options.plan ? resolve(shell.cwd, options.secrets) : undefined
@@ -121,6 +125,7 @@ async function configOf(
   return resolveChains(merged, shell.env)
 }
 
+// Wallets exist for every variant but Q, so at most one variant of a chain is meant.
 const serviceAt = ({ chains }: Config, at: string): WalletService | undefined => {
   const [name = '', network] = at.split('/')
   const settings = Object.hasOwn(chains, name) ? chains[name] : undefined
@@ -193,6 +198,7 @@ function createSecretOutput(shell: Shell, file: string | undefined): SecretOutpu
         const { mode } = await handle.stat()
         if (mode & 0o077) await handle.chmod(0o600)
         await handle.write(line)
+        // The secret exists nowhere else in readable form: it must be on the disk before the next step runs.
         await handle.sync()
       }
     },
@@ -250,6 +256,7 @@ async function perform(
   await onAnswer?.(answer as Record<string, unknown>)
 }
 
+// The steps before this one stay. A second run plans again from what is stored, so nothing is done twice.
 function failureOf(
   error: unknown,
   { domain, step, done, count }: { domain: string; step: Step; done: number; count: number },

@@ -1,3 +1,6 @@
+// `portolan backup` and `portolan restore` of the embedded server. The database is copied while the service runs;
+// a server of the operator has tools of its own, so that both commands refuse it.
+
 import { spawn } from 'node:child_process'
 import { resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -154,6 +157,8 @@ async function pass(
     stdio: ['ignore', 'pipe', 'inherit'],
     signal,
   })
+  // By a shell, because the operator writes a pipeline here. The name of a backup is made of digits and a few letters by
+  // `takeBaseBackup`, so that it cannot add a command.
   const shell = spawn('sh', ['-c', command.replaceAll('%n', name)], {
     stdio: ['pipe', 'inherit', 'inherit'],
     signal,

@@ -1,3 +1,6 @@
+// Asks every configured node what it is: one request each, without the pool, so that a node is judged by itself and
+// not replaced by a better one.
+
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { resolveChains } from '../../app/config/resolve.ts'

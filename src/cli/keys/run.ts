@@ -1,3 +1,6 @@
+// Credentials from the command line. A secret is printed to the standard output once and never logged; notes for the
+// person go to the standard error, so that the output can be piped.
+
 import type { Role } from '../../contract/roles.ts'
 import { findByDomainOrId, revokeCredential } from '../../domain/admin/operator.ts'
 import { isUuid } from '../../lib/ids.ts'
@@ -83,6 +86,7 @@ export const rotateKey = (
     note(shell, `The old key ends in ${options.overlap} seconds. Keep the new secret now.`)
   })
 
+// Not by the operation: an operator may have nothing but a leaked key, and does not know its organization.
 /** Deletes a key by its id or by the key itself. */
 export const revokeKey = (shell: Shell, key_or_id: string, options: Options): Promise<void> =>
   withLocal(shell, options, async ({ context }) => {

@@ -10,6 +10,7 @@ type Which = { organization: string; chain: string }
 type Windows = { [name in (typeof windows)[number]]: number }
 type Limit = { ratelimit_info: Windows & { chain: string } }
 
+// In the order of the table; the names are those of the API.
 const windows = ['per_second_limit', 'per_hour_limit', 'per_day_limit', 'per_month_limit'] as const
 
 /** Lists the limits of an organization. */
@@ -103,5 +104,6 @@ function tableOf(limits: readonly Limit[], defaults?: Windows): string {
   )
 }
 
+// The values of the specification: a person easily takes 0 for unlimited.
 const limitText = (limit: number): string =>
   limit === -1 ? 'unlimited' : limit === 0 ? 'blocked' : String(limit)

@@ -1,3 +1,6 @@
+// Organizations from the command line. Changes run the operations of the API (`local.run`), so that both ways have the
+// same rules and the same audit events. Lists read the rows: an operator may see what no operation shows.
+
 import type { Catalogue } from '../../contract/operations/catalogue.ts'
 import { findByDomainOrId } from '../../domain/admin/operator.ts'
 import { toTimestamp } from '../../lib/clock.ts'
@@ -123,6 +126,7 @@ function showReport(shell: Shell, deletion: Deletion, { json }: Options): void {
 }
 
 async function everyRow(db: Parameters<typeof listRows>[0]): Promise<OrganizationRow[]> {
+  // By pages, because a statement has a time limit.
   const all: OrganizationRow[] = []
   for (;;) {
     const page = await listRows(db, { after: all.at(-1), limit: 1000 })

@@ -1,3 +1,6 @@
+// Refusals before an operation is called. An unknown key and a wrong signature give the same answer: what else is wrong
+// with a credential (expired, disabled, not meant for this) is said only to a caller that has proved to hold it.
+
 import { maxCredentials } from '../limits.ts'
 import type { ErrorRow } from './row.ts'
 

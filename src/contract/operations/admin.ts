@@ -1,3 +1,6 @@
+// Administration: organizations, credentials, limits, usage and the audit log. Roles are data of a row (`role`), so that
+// no handler decides on its own who may call it; a handler only limits owners and members to their own organization.
+
 import Type from 'typebox'
 import {
   ChainName,
@@ -40,17 +43,22 @@ const limits = {
   per_day_limit: Limit,
   per_month_limit: Limit,
 }
+// The restrictions of a credential, the same where it is created and where it is changed. A handler compares each with
+// the caller's own (`domain/access/grants.ts`): a restricted key cannot make an unrestricted one.
 const restrictions = {
   scopes: optional(Scopes),
   allowed_client_networks: optional(ClientNetworks),
   expire_time: optional(FutureTime),
 }
+// Usage is stored by day in UTC, so that a day is a name and not a time.
 const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' })
 const days = { start_day: optional(Day), end_day: optional(Day) }
+// Wider than the keys and secrets that are issued now, so that their form can change without a change of the contract.
 const Secret = Type.String({ minLength: 1, maxLength: 200 })
 
 /** The administration operations (spec 4.2) and the extensions that a new installation needs. */
 export const admin = {
+  // The specification deletes by the pair. RevokeCredential is the way for a pair that is not known completely.
   DeleteCredential: operation({
     summary: 'Delete an API credential.',
     description:
@@ -121,6 +129,8 @@ export const admin = {
     },
     response: { credential: NewCredential },
   }),
+  // It takes an idempotency key and repeats safely without one: a client that never got the answer would otherwise have
+  // lost access when the overlap ends.
   RotateCredential: operation({
     summary: 'Put a new key and secret in the place of a credential; both work for a while.',
     description: `The new credential has the role, the name and the restrictions of the old one, which stops after \`overlap_seconds\`: ${rotationOverlap.defaultSeconds / 3_600} hours unless given, ${rotationOverlap.maxSeconds / 86_400} days at most, 0 for at once. Without \`credential_id\` the caller itself is rotated; owners and administrators may rotate others. Repeated, it puts another credential in the place of a new one that was never used and is older than a minute, for an answer that was lost; otherwise it is 409. The overlap never becomes longer by it.`,
@@ -208,6 +218,7 @@ export const admin = {
     },
     response: { usage: list(UsageRow), quotas: list(Quota) },
   }),
+  // Apart from GetUsage: methods come from clients, so their number has a bound, and latencies would make every row large.
   ListMethodUsage: operation({
     summary: 'List the methods of the gateway by calls, errors and latency.',
     description:
@@ -279,6 +290,7 @@ export const admin = {
     request: { organization_id: Id },
     response: { organization: Organization },
   }),
+  // Access ends in the request. Rows may be many millions, so they are erased by a background job that can be interrupted.
   DeleteOrganization: operation({
     summary: 'Delete an organization with all that it has.',
     description:

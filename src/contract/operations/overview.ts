@@ -5,7 +5,9 @@ import { Credential, Organization } from '../records/admin.ts'
 import { list, record } from '../variant.ts'
 
 const orNull = <schema extends Type.TSchema>(schema: schema) => Type.Union([schema, Type.Null()])
+// Text: the console reads JSON with JavaScript, whose numbers are exact up to 2^53 only.
 const Height = Type.String({ description: 'the height of a block, in decimal digits' })
+// Records of several networks are in one list, so each names its own.
 const place = { chain: text, network: text }
 
 /** A network of the installation. */
@@ -86,6 +88,7 @@ const Problem = record('TrackingProblem', {
   resolve_time: orNull(Timestamp),
 })
 
+// One row per minute for the whole installation. Counts of one organization are in GetUsage.
 const MetricPoint = record('MetricPoint', {
   time: Timestamp,
   request_count: Count,

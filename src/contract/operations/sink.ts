@@ -6,6 +6,7 @@ import { saslMechanisms, sinkTypes } from '../records/states.ts'
 import { list, record } from '../variant.ts'
 import { Events, SinkEvents } from './webhook.ts'
 
+// A host and a port, and no URL: user names and passwords belong to the fields that are sealed.
 const Servers = Type.Array(
   Type.String({
     minLength: 1,
@@ -23,6 +24,7 @@ const Tls = Type.Boolean({
   description:
     'encrypt the connection; without it only where the installation allows http endpoints',
 })
+// Long enough for a token (JWT) of a broker.
 const Secret = Type.String({
   minLength: 1,
   maxLength: 4_096,
@@ -52,6 +54,7 @@ const Sink = record('Sink', {
   events: Events,
   enabled: Type.Boolean(),
   disable_reason: text,
+  // Advances only after an acknowledgement of the broker: delivery is at least once, and the sequence finds duplicates.
   position: Type.Integer({
     description: 'the sequence of the last event that the broker has acknowledged',
   }),

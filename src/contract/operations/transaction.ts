@@ -49,6 +49,8 @@ export const ManagedTransaction = record('ManagedTransaction', {
   ),
 })
 
+// Left out, the service chooses: gas by estimation, the price by the node, the nonce by what is free at the address.
+// `transaction_id` is chosen by the caller as an idempotency key (spec 4.4).
 const defaults = {
   gas: optional(Decimal),
   gas_price: optional(Decimal),
@@ -68,6 +70,7 @@ const erc1155 = Type.Object(
   { contract_address: EvmAddress, token_id: Decimal, value: Decimal },
   { additionalProperties: false },
 )
+// JSON Schema could say "exactly one" only by `oneOf`, whose errors name no field; the handler checks the key instead.
 const TokenPayload = Type.Object(
   { erc20: optional(erc20), erc721: optional(erc721), erc1155: optional(erc1155) },
   { additionalProperties: false, description: 'the key that matches contract_type, and no other' },

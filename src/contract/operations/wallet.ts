@@ -33,6 +33,7 @@ import {
 } from '../records/wallet.ts'
 import { each, list, only } from '../variant.ts'
 
+// The specification has no token filter for P, although Asset Hub has tokens.
 /** The token of a request; in P an extension. */
 const tokenFilter = each({
   T: optional(TokenAddress),
@@ -85,6 +86,7 @@ export const wallet = {
     request: { wallet_id: Id, ...page },
     response: { addresses: list(WalletAddress), pagination: Pagination },
   }),
+  // P and C have no such operation in the specification: GetWallet with `address` finds the wallet there.
   GetAddress: operation({
     summary: 'Find the wallet that tracks an address.',
     services: 'TS',
@@ -123,6 +125,7 @@ export const wallet = {
     request: { wallet_id: Id, name: Name },
     response: {},
   }),
+  // Transfers keep the id of their wallet, so that the accounts of a year remain complete after it is removed.
   RemoveWallet: operation({
     summary: 'Remove a wallet with its addresses and webhooks; its history stays.',
     description:
@@ -202,6 +205,7 @@ export const wallet = {
     anyOf: ['wallet_id', 'address'],
     response: { points: list(BalancePoint), pagination: Pagination },
   }),
+  // It answers before anything is read: the request is stored as a job, so that a slow node cannot hold up the caller.
   RefreshAssetBalances: operation({
     summary: 'Read balances again from the chain.',
     services: 'TSPC',
@@ -209,6 +213,7 @@ export const wallet = {
     anyOf: ['wallet_id', 'address'],
     response: {},
   }),
+  // At least one filter is required (spec 4.3): each of them has an index, and the list of all has none.
   ListTransfers: operation({
     summary: 'List transfers, newest first.',
     services: 'TSPC',

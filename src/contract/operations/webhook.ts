@@ -20,6 +20,7 @@ import { operation } from '../operation.ts'
 import { transferEvents, webhookEvents, webhookStatuses } from '../records/states.ts'
 import { each, list, record } from '../variant.ts'
 
+// Null where it has not happened, in contrast to a text that is empty.
 const MaybeTime = Type.Union([Timestamp, Type.Null()])
 
 /** Spec 2.11. */
@@ -42,6 +43,7 @@ export const WebhookHistory = record('WebhookHistory', {
   data: Type.Object({}, { additionalProperties: true }),
 })
 
+// C has managed transactions and therefore one more event than the other variants.
 const about = 'operational events of the organization, or as an administrator of the installation'
 const PlainEvents = Type.Array(Type.Enum(transferEvents), {
   ...{ minItems: 1, maxItems: transferEvents.length, uniqueItems: true },
@@ -81,6 +83,7 @@ const Webhook = record('Webhook', {
   create_time: Timestamp,
 })
 
+// Values of custom headers are secrets of the receiver. They are masked when an attempt is stored, not when it is read.
 const AttemptHeader = record('AttemptHeader', {
   header_key: text,
   header_value: text,
@@ -114,6 +117,7 @@ export const webhook = {
     request: { webhook_id: optional(Id), ...timeRange, ...page },
     response: { webhook_histories: list(WebhookHistory), pagination: Pagination },
   }),
+  // The endpoint is checked here and again at each connection, because what a name resolves to may change.
   RegisterWebhook: operation({
     creates: true,
     summary: 'Notify an endpoint of wallet activity.',
@@ -133,6 +137,7 @@ export const webhook = {
     request: { webhook_id: optional(Id), header_key: HeaderKey, header_value: HeaderValue },
     response: { webhook_header_id: text },
   }),
+  // Removing what is not there succeeds: a client may repeat it after a lost answer.
   RemoveWebhook: operation({
     summary: 'Remove a webhook; its history stays.',
     description: 'One that is not there, or no longer, is no error.',

@@ -1,3 +1,6 @@
+// The life of an organization: rename, disable, delete. Each ends in `notifyChange`, because every process caches
+// credentials; the statement that stores a nonce checks the organization as well, so that a lost message is harmless.
+
 import { OperationError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { toTimestamp } from '../../lib/clock.ts'

@@ -1,3 +1,6 @@
+// Internal transactions come from traces, which only some nodes have. Kept traces are used before any node is asked: a
+// trace is the most expensive call of a node.
+
 import {
   type CallFrame,
   readCallTracer,
@@ -19,6 +22,7 @@ type Tracer = {
   read(result: unknown, transaction_hash: string, block_hash: string): CallFrame[]
 }
 
+// `callTracer` first: geth, reth and erigon have it, and it reports the gas of each call.
 const tracers: readonly Tracer[] = [
   {
     needs: 'debug_trace',
@@ -98,6 +102,7 @@ async function ask(
     method,
     params: JSON.stringify([hash, ...options]),
     needs,
+    // A node that is behind would say that the transaction does not exist.
     minBlock: block.number,
     idempotent: true,
     timeoutMs,

@@ -1,3 +1,6 @@
+// Pending transactions are records of this service: nodes forget them without notice, so what one of them has shown is
+// stored (`workers/pending`) and read from there.
+
 import { type RawFields, toPendingTransaction } from '../../chains/evm/block/records.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
 import { toTimestamp } from '../../lib/clock.ts'
@@ -22,6 +25,7 @@ export const GetPendingTransaction: QueryHandler<'GetPendingTransaction'> = asyn
     now: context.clock.now(),
   })
   if (row) return { pending_transaction: present(row.detail as RawFields, row.record_time) }
+  // Not recorded yet: a node may have it although it did not announce it.
   const placed = await readPlaced(context, 'getTransactionByHash', transaction_hash)
   if (placed.kind === 'pending') {
     const now = context.clock.now()

@@ -121,6 +121,7 @@ export const UpdateSink: WalletHandler<'UpdateSink'> = async (context, request) 
       request.username !== undefined ||
       request.password !== undefined ||
       request.token !== undefined
+    // The type and the subject or topic cannot be changed: readers have a position in what is published there.
     await updateSink(trx, row.webhook_id, {
       settings: {
         ...before,
@@ -164,6 +165,7 @@ export const EnableSink: WalletHandler<'EnableSink'> = async (context, { sink_id
 export const RemoveSink: WalletHandler<'RemoveSink'> = async (context, { sink_id }) => {
   const scope = await readScope(context)
   await context.db.transaction().execute(async (trx) => {
+    // An id that is no UUID would be an error of the database and not a missing sink.
     const row = isUuid(sink_id) && (await lockSink(trx, scope, sink_id))
     if (!row) return
     await removeSink(trx, sink_id, new Date(context.clock.now()))

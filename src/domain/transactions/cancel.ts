@@ -25,6 +25,7 @@ export const CancelTransaction: WalletHandler<'CancelTransaction'> = async (
           // Erased, so that the signed bytes cannot be sent any more.
           change: { signature: null, raw_transaction: null, last_error: null },
         })
+      // Also while no node has answered: a request without an answer may have arrived.
       case 'TRANSACTION_STATE_SENDING':
       case 'TRANSACTION_STATE_SENT':
         throw alreadyBroadcast(row)
@@ -36,6 +37,7 @@ export const CancelTransaction: WalletHandler<'CancelTransaction'> = async (
 }
 
 const alreadyBroadcast = (row: TransactionRow): OperationError => {
+  // The text has all that the caller needs, because time counts here: the other transaction may be mined any moment.
   const from = toHex(row.from)
   const price = raisedPrice(row.gas_price)
   return new OperationError('TRANSACTION_ALREADY_BROADCAST', {

@@ -1,3 +1,6 @@
+// Token transfers become ordinary transactions to the contract. Everything after the encoding is shared with
+// CreateTransaction.
+
 import type { TokenPayment } from '../../chains/sending.ts'
 import type { FieldError } from '../../contract/errors/errors.ts'
 import type { WalletRequest } from '../../contract/operations/calls.ts'

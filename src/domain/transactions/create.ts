@@ -33,6 +33,7 @@ export const CreateTransaction: WalletHandler<'CreateTransaction'> = async (cont
   const scope = await sendingScope(context)
   checkAmounts(request)
   const { family } = scope
+  // In one form before it is hashed: the same request in capitals is the same request.
   const data = (request.data ?? '0x').toLowerCase()
   return await create(context, scope, {
     request: Object.assign({}, request, { data }),
@@ -63,6 +64,7 @@ export async function create(
   const repeated = await findRepeated(context, scope, { transaction_id, request_hash })
   if (repeated) return present(repeated)
 
+  // After the look-up of the id, because a wallet may be removed between a request and its repetition.
   const found = isUuid(wallet_id)
     ? await findWalletWith(db, scope, { wallet_id, address: prepared.from })
     : undefined
@@ -74,6 +76,7 @@ export async function create(
         { field: 'from', reason: 'ADDRESS_NOT_FOUND', detail: 'Is no address of the wallet.' },
       ],
     })
+  // Outside of a transaction: no node is called while a lock is held.
   const defaults = await askChain(() => readDefaults(context, scope, { request, prepared }))
   // The nodes may have taken long. For a caller that is gone no nonce is used.
   signal.throwIfAborted()
@@ -95,6 +98,7 @@ export async function create(
         missing_nonce,
       },
     )
+    // The quota is the last check, so that a request that fails for another reason is not counted.
     await admit(trx)
     const now = new Date(clock.now())
     const created = await insertTransaction(trx, {
@@ -115,6 +119,7 @@ export async function create(
       create_time: now,
       warnings,
     })
+    // In the same transaction: a state without its notification, or the reverse, cannot be stored.
     if (created) await notifyOfStates(trx, [created], now)
     if (created) await context.record?.(trx, present(created))
     return created

@@ -1,3 +1,6 @@
+// Reads managed transactions. All of them come from rows, none from nodes: a state is what the service has stored and
+// notified, so that reads and webhooks never disagree.
+
 import { toHex } from '../../chains/hex.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
 import { toTransactionRecord } from '../../storage/transactions/record.ts'
@@ -37,10 +40,12 @@ export const GetTransactionMessageToSign: WalletHandler<'GetTransactionMessageTo
   { transaction_id },
 ) => {
   const scope = await readScope(context)
+  // Computed again from the row instead of stored: it depends on nothing else.
   const row = await getTransaction(context, scope, transaction_id)
   return { transaction_message_to_sign: toHex(signingOf(scope.family).signingHash(fieldsOf(row))) }
 }
 
+// The id decides between transactions of the same millisecond.
 type Position = [time: number, transaction_id: string]
 
 /** Lists managed transactions, newest first. */

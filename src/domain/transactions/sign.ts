@@ -23,6 +23,7 @@ export const SubmitTransactionSignature: WalletHandler<'SubmitTransactionSignatu
   const { raw, hash } = signed
   await withTransaction(context, scope, transaction_id, async (trx, row, now) => {
     if (
+      // The same signature again, in whatever form it was written, changes nothing.
       row.transaction_hash?.equals(hash) &&
       row.transaction_state !== 'TRANSACTION_STATE_CANCELED'
     )

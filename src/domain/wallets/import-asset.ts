@@ -47,6 +47,7 @@ export const ImportAsset: WalletHandler<'ImportAsset'> = async (context, request
     await importNative(context, scope, { wallet_id: owner.wallet_id, address })
     return {}
   }
+  // The family decides which token and which owner are meant (T: an account names its token; S: coins have types).
   const resolve = chain.tokens?.resolveImport
   const found = resolve
     ? await askChain(() =>

@@ -1,3 +1,6 @@
+// Lists stored transfers. Pages go by time, block order and side; these never change for a stored transfer, so that a page
+// token stays valid while new transfers arrive at the other end.
+
 import { OperationError } from '../../contract/errors/errors.ts'
 import type { WalletRequest } from '../../contract/operations/calls.ts'
 import { invalidRequest } from '../../contract/validate.ts'

@@ -109,6 +109,7 @@ export const RetryWebhookHistory: WalletHandler<'RetryWebhookHistory'> = async (
   const now = new Date(context.clock.now())
   const { from_time = new Date(0) } = readTimes({ start_time })
   const retried_count = await context.db.transaction().execute(async (trx) => {
+    // A notification that was delivered may be sent again on purpose: receivers know it by its id.
     // Locks the webhook first, as every writer of its queue does.
     await getWebhookToSend(trx, scope, webhook_id)
     const count = history

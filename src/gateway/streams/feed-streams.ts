@@ -54,6 +54,7 @@ export type StreamsOptions = {
 export function createStreams(options: StreamsOptions): Streams {
   const { pool, ids, clock, encode, budget, subscriptionsPerKey: limit } = options
   const index = createLogIndex<LogListener>()
+  // Hashes of pending transactions come from nodes and not from the feed, but a removed block makes its own pending again.
   const pending = createPending({
     pool,
     notify: (hash) => {
@@ -110,6 +111,7 @@ export function createStreams(options: StreamsOptions): Streams {
     if (count >= limit) return tooMany
     const release = budget.take(owner, terms)
     if ('reason' in release) return release
+    // Counted last: a refusal of the budget must leave no count behind.
     counts.set(credential_id, count + 1)
     return () => {
       release()

@@ -45,6 +45,7 @@ type Filter = {
   release(): void
 }
 
+// One answer for a filter that never was, that is gone, and that belongs to another key.
 const notFound = refused(refuse('FILTER_NOT_FOUND', 'filter not found'))
 const yes = answered('true')
 const no = answered('false')
@@ -74,11 +75,13 @@ export function createFilters(options: {
   const { feed, index, pending, clock, ids, budget, maxPerKey } = options
   const {
     idleMs = filterIdleMinutes * 60_000,
+    // As many as a subscriber may leave unread (spec 6.2.3).
     maxChanges = 10_000,
     maxBytes = 16_777_216,
   } = options
   // The longest unused first.
   const filters = new Map<string, Filter>()
+  // Only keys that hold a filter have an entry, so the budget of filters bounds it.
   const owners = new Map<string, Holder>()
   const blocks = createChanges(maxChanges)
   const transactions = createChanges(maxChanges)

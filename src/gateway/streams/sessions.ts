@@ -62,6 +62,8 @@ export function createSessions(options: {
 
   const open = (principal: Principal): Session => {
     if (sessions.size >= maxSessions) {
+      // A Map keeps the order of insertion. The longest unused would be better and would cost a change of the map with every
+      // call, which the gateway avoids (docs/decisions/gateway.md).
       const [oldest] = sessions
       if (oldest) {
         sessions.delete(oldest[0])

@@ -201,6 +201,7 @@ function checkTopic(name: string, options: unknown): Asked | Refusal {
       'RPC_METHOD_NOT_FOUND',
       `There is no subscription ${JSON.stringify(name.slice(0, 50))}.`,
     )
+  // `resume` is an extension of this service; the checks of filters refuse members that they do not know.
   const { resume: _, ...filter } = isObject(options) ? options : {}
   const problem = findFilterProblem(filter) ?? findRangeProblem(filter as LogFilter)
   return problem ? invalid(problem) : { name, filter: filter as LogFilter }

@@ -33,12 +33,14 @@ export function createUsageWriter(options: {
   const stopping = new AbortController()
   const waiting = new Map<string, MethodUsage>()
   let lost = 0
+  // Writes run one after the other: two at once could store the counts of a key in the wrong order after a failure.
   let last: Promise<void> = Promise.resolve()
 
   const put = (row: MethodUsage) => {
     const key = usageKey(row)
     const there = waiting.get(key)
     if (there) addCounts(there, row)
+    // Grows only while the database is unreachable; keys and methods that are known are still counted then.
     else if (waiting.size < maxRows) waiting.set(key, { ...row })
     else {
       if (lost === 0) log.error({ max_rows: maxRows }, 'method usage dropped: buffer full')
@@ -46,6 +48,7 @@ export function createUsageWriter(options: {
     }
   }
   const add = (deltas: readonly UsageDelta[]) => {
+    // The day of the collection, not of the call: a call near midnight may count for the next day, by one interval at most.
     const day = new Date(clock.now()).toISOString().slice(0, 10)
     for (const delta of deltas) put({ ...delta, day })
   }

@@ -39,6 +39,7 @@ export function addCounts(to: MethodUsage, from: MethodUsage): void {
       : counts
 }
 
+// A newline is in none of the parts, so that two different keys never give one text.
 /** What identifies a counter. */
 export const usageKey = (row: MethodUsage): string =>
   `${row.day}\n${row.credential_id}\n${row.chain}\n${row.network}\n${row.method}`
@@ -87,6 +88,7 @@ export const listMethodTotals = async (
   const { from_day, to_day, chain = null, isPerKey, limit } = filter
   type Row = Omit<MethodTotal, 'latency_counts'> & { latency_counts: string[] | null }
   const key = isPerKey ? sql`credential_id` : sql`null::uuid`
+  // Totals first and with the limit, buckets after it: unnesting all rows of a month would be many times the work.
   // Operations have no network, and their latency is not counted by key.
   const { rows } = await sql<Row>`
     with picked as (

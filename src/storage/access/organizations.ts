@@ -1,3 +1,6 @@
+// Organizations. Nothing is deleted here: `organization-erasing.ts` erases page by page, and the row of the organization
+// goes last.
+
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
 import { isUniqueViolation } from '../pg/errors.ts'
@@ -44,6 +47,7 @@ export const listOrganizations = async (
   const page = db
     .selectFrom('organization')
     .selectAll()
+    // The id decides between organizations of the same moment: a page must have one order only.
     .orderBy('create_time')
     .orderBy('organization_id')
     .limit(limit)

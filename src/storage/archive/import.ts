@@ -37,6 +37,7 @@ export type ImportOptions = {
   signal?: AbortSignal | undefined
 }
 
+// Names of tables come from the archive, which a person may have edited.
 const quote = pg.escapeIdentifier
 // The condition `lock_not_available`: the session has a lock timeout of ten seconds.
 const lockNotAvailable = '55P03'
@@ -168,6 +169,7 @@ const load = async (
   await checkVersion(client, header)
   const tables = await readTables(client)
   await claimEmptyTables(client, tables)
+  // Whatever the archive says, it is compared with the schema here: it can only fill tables that exist.
   // Checked once at the end rather than row by row: faster, without a queue in the server's memory,
   // and right for tables that refer to each other in any order.
   const keys = await readForeignKeys(client)

@@ -1,3 +1,6 @@
+// The user of the embedded server. Containers often run everything as root, which PostgreSQL refuses; the data directory
+// belongs to another user then, and every folder above it must let that user through.
+
 import { execFile } from 'node:child_process'
 import { realpath, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'

@@ -1,3 +1,6 @@
+// Keeps the embedded server running. The service continues while it is down: requests are answered with
+// DATABASE_UNAVAILABLE and workers retry, so that a crash of the database is an interruption and not an end.
+
 import { systemClock } from '../../lib/clock.ts'
 import { boundLogFile } from './log-file.ts'
 import { bringUp, type Server, type ServerPlan } from './server.ts'
@@ -24,6 +27,7 @@ export const startSupervisor = (plan: ServerPlan, first: Server): Supervisor => 
   let startedAt = Date.now()
   let failures = 0
 
+  // None before the first restart: most crashes are single ones, and clients wait.
   const pause = () => (failures === 0 ? 0 : Math.min(100 * 2 ** (failures - 1), longestPauseMs))
 
   const revive = async (): Promise<void> => {
@@ -50,6 +54,7 @@ export const startSupervisor = (plan: ServerPlan, first: Server): Supervisor => 
       await revive()
       if (stopping.signal.aborted) return
       log.info({ pid: server.pid }, 'the embedded PostgreSQL is back')
+      // The socket stays the same; listeners only have to open their connections again.
       for (const listener of listeners) listener(server)
     }
   }

@@ -1,3 +1,6 @@
+// A service that was killed leaves its database running. The next start adopts that server, which is then no child of
+// ours: both kinds are watched through one type.
+
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isAlive } from './postmaster.ts'
@@ -46,6 +49,7 @@ const endsWithin = async (watched: WatchedProcess, ms: number): Promise<boolean>
 /** Asks a server to end: politely (sessions are cut, data is checkpointed), then at once (recovery at the next start). */
 export const haltServer = async (watched: WatchedProcess): Promise<boolean> => {
   const steps = [
+    // "Fast" and "immediate" shutdown in the words of PostgreSQL. SIGTERM would wait for clients, which may never leave.
     ['SIGINT', 30_000],
     ['SIGQUIT', 10_000],
   ] as const

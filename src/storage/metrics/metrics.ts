@@ -16,6 +16,7 @@ export type Minute = Omit<MinuteRow, 'holder'>
 /** A head in one minute. */
 export type HeadRow = RowOf<typeof metricTables.head_minute>
 
+// Once, for the insert, the sum and the list: a new count is one more name and a column.
 const counts = [
   'request_count',
   'error_count',

@@ -1,3 +1,6 @@
+// What processes report, by minute and holder. Rows are added by each process for itself, so that no counter is shared and
+// no lock is needed; readers add them up. The janitor removes old minutes.
+
 import {
   int2,
   int4,
@@ -24,6 +27,7 @@ export const metricTables = {
     cache_miss_count: int8,
     delivery_count: int8,
     delivery_failed_count: int8,
+    // Counts by bucket and not quantiles: quantiles of several processes cannot be combined.
     latency_counts: int8s,
   },
   head_minute: {
@@ -32,6 +36,7 @@ export const metricTables = {
     block_number: int8,
     lag_blocks: nullable(int8),
   },
+  // What each process last reported of itself, replaced as a whole. Rows of a holder that stopped reporting are ignored.
   websocket_client: {
     holder: uuid,
     client_number: int4,

@@ -38,6 +38,8 @@ export const planMigrations = (files: readonly MigrationFile[]): PlannedMigratio
     return { name, in_transaction: !isConcurrent(sql), statements }
   })
 
+// A table of rules instead of a parser: `libpg-query` would be a dependency of the service for files that are written by us
+// and read by a test.
 type Rule = {
   matches: RegExp
   lock: string
@@ -67,6 +69,7 @@ const rules: readonly Rule[] = [
     fault:
       'an index on a table that is in use blocks its writers while it is built; build it concurrently, in a file of its own',
   },
+  // Instant, but the lock waits for readers; whether a query needs the index is for the reviewer.
   { matches: /^drop index/i, lock: 'ACCESS EXCLUSIVE', duration: 'instant' },
   {
     matches: /^drop table (?:if exists )?(\w+)/i,
@@ -76,6 +79,7 @@ const rules: readonly Rule[] = [
     removes: true,
   },
   {
+    // Reads the table beside readers and writers, so it may be in any release.
     matches: /^alter table (\w+) validate constraint/i,
     lock: 'SHARE UPDATE EXCLUSIVE',
     duration: 'scan',
@@ -103,6 +107,7 @@ const rules: readonly Rule[] = [
     duration: 'scan',
     fault: 'the version before does not write the column; give it a default, or allow null',
   },
+  // A default that is constant is stored in the catalogue and rewrites nothing (PostgreSQL 11 and newer).
   { matches: /^alter table (\w+) add /i, lock: 'ACCESS EXCLUSIVE', duration: 'instant' },
   { matches: /^alter table (\w+) drop constraint/i, lock: 'ACCESS EXCLUSIVE', duration: 'instant' },
   {

@@ -1,3 +1,9 @@
+// Statements that are planned once per connection, and one form of them that bypasses Kysely and the query class of the
+// driver. `prepared.test.ts` fails when the driver changes a member that is used here.
+//
+// Measured gain (CPU time of a request): 90 µs instead of 170 µs for the one statement that every signed request makes,
+// the storing of its nonce. Planning that statement costs more than twice its execution.
+
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import type pg from 'pg'
 import { hashId } from '../../lib/hash-id.ts'

@@ -11,6 +11,8 @@ export type AssetInfo = { name: string | null; symbol: string | null; decimals: 
 /** A token that is tracked for an address (T, S). */
 export type TokenImport = Omit<BulkRow<'token_import'>, 'create_time'>
 
+// A hash instead of a sequence: the tracker makes rows that refer to an asset without reading it first, and two processes
+// that see a new token at the same time agree on its id.
 /** The id of an asset, known without asking. */
 export const assetIdOf = (network_id: number, asset: AssetKey): string =>
   hashId('asset', network_id, asset.asset_type, asset.contract_address, asset.token_id)

@@ -1,3 +1,6 @@
+// Token contracts that an organization watches (C). The rows are per organization although the metadata are the same for
+// all: what one tenant registers must not show to another one.
+
 import { sql } from 'kysely'
 import type { ContractType } from '../../contract/records/assets.ts'
 import type { Db } from '../pg/database.ts'
@@ -31,6 +34,7 @@ export const listContracts = async (
     .selectAll()
     .where('organization_id', '=', organization_id)
     .where('network_id', '=', network_id)
+    // The address decides between contracts that were registered in the same millisecond, so that lists are stable.
     .orderBy('create_time')
     .orderBy('contract_address')
   return await (contract_type ? all.where('contract_type', '=', contract_type) : all).execute()

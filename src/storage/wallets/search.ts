@@ -1,3 +1,6 @@
+// The search of the console. Every statement is bounded by the organization and by networks that the caller may read, so
+// that a search never shows, or times, what belongs to others.
+
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
 
@@ -46,6 +49,7 @@ export const findAddresses = async (
   organization_id: string,
   addresses: readonly { network_id: number; address: Buffer }[],
 ): Promise<(Omit<Found, 'id'> & { address: Buffer })[]> => {
+  // Pairs of network and address in one statement: the same text may be an address on several networks.
   const { rows } = await sql<Omit<Found, 'id'> & { address: Buffer }>`
     select a.network_id, a.address, w.name as title, w.wallet_id::text as wallet_id
     from unnest(${addresses.map(({ network_id }) => network_id)}::int2[],

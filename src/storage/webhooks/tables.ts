@@ -38,7 +38,10 @@ export const webhookTables = {
     secret_sealed: bytea,
     previous_secret_sealed: nullable(bytea),
     previous_secret_expire_time: nullable(timestamptz),
+    // Taken under the lock of this row, so that the sequence of a webhook has no gap and the order of the chain.
     next_sequence: int8,
+    // Events may be expanded long after they were stored. These say which of them came after the registration, and what
+    // `events` was at their time.
     first_event: nullable(int8),
     earlier_events: nullable(jsonb),
     create_time: timestamptz,
@@ -51,9 +54,11 @@ export const webhookTables = {
     organization_id: uuid,
     network_id: int2,
     sink_type: oneOf<SinkType>(),
+    // Servers, names and sealed credentials; what a broker needs differs by its type.
     settings: jsonb,
     position: int8,
     publish_time: nullable(timestamptz),
+    // Raised with each claim: a process that was replaced cannot move the position any more.
     epoch: int8,
     claim_expire_time: nullable(timestamptz),
     failure_count: int4,
@@ -83,6 +88,7 @@ export const webhookTables = {
     sequence: nullable(int8),
     transaction_hash: nullable(bytea),
     block_number: nullable(int8),
+    // The block whose arrival confirms it, so that release is one comparison with the head.
     due_block: nullable(int8),
     create_time: timestamptz,
   },
@@ -96,6 +102,7 @@ export const webhookTables = {
     webhook_status: oneOf<WebhookStatus>(),
     next_attempt_time: nullable(timestamptz),
     claim_expire_time: nullable(timestamptz),
+    // The place in the schedule of retries, kept apart from the number of attempts: a manual retry begins anew.
     retry_step: int2,
   },
   // In the order of the sequences of a webhook: attempts of one are neighbours in the index.
@@ -112,6 +119,8 @@ export const webhookTables = {
     request_headers: nullable(text),
     response_headers: nullable(text),
   },
+  // A change of one transaction, stored once for an organization with many webhooks and expanded afterwards
+  // (`workers/webhooks/fan-out.ts`), so that a block stays one short transaction.
   notification_event: {
     network_id: int2,
     organization_id: uuid,
@@ -126,6 +135,7 @@ export const webhookTables = {
     after_webhook_id: nullable(uuid),
     create_time: timestamptz,
   },
+  // The number of the next event of an organization on a network; its row is locked while events are numbered.
   notification_turn: {
     network_id: int2,
     organization_id: uuid,

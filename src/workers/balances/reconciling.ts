@@ -1,3 +1,7 @@
+// Compares stored balances with the chain. Balances of most families are sums of changes, so that one wrong change would
+// stay forever; and some tokens change without any event. A difference is repaired, logged as an error and recorded for
+// the organization: it is either a defect of the service or a token with rules of its own.
+
 import type { Log } from '../../lib/log.ts'
 import { expandBacklogs } from '../../storage/balances/backlog.ts'
 import {
@@ -22,7 +26,9 @@ export type ReconcileTimes = { firstMs: number; everyMs: number }
 const perPage = 100
 const betweenPagesMs = 1_000
 const usualTimes: ReconcileTimes = { firstMs: 10 * 60_000, everyMs: 6 * 60 * 60_000 }
+// After a failure, such as nodes that do not answer; the round begins again from its first page.
 const pauseMs = 30_000
+// Much shorter than the time of a block, so that the reading and the cursor are compared while both are fresh.
 const cursorPollMs = 100
 const cursorWaitMs = 30_000
 
@@ -33,6 +39,7 @@ export async function reconcilePage(
   signal: AbortSignal,
 ): Promise<{ checked: number; differences: Difference[]; last: BalancePair | undefined }> {
   const { db, clock, network_id, chain, lease } = tools
+  // Keyset pages: rows that are added or removed meanwhile neither repeat nor shift the others.
   const page = await pageBalances(db, network_id, { after, limit: perPage })
   const cursor = await findCursor(db, network_id)
   const last = page.length < perPage ? undefined : page.at(-1)

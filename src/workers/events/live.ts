@@ -227,5 +227,6 @@ export function startLiveEvents(options: {
   }
 }
 
+// The time is part of the key: the same problem may begin again.
 const keyOf = ({ kind, chain, network, subject, create_time }: ListedEventRow): string =>
   `${kind}/${chain}/${network}/${subject}/${create_time.getTime()}`

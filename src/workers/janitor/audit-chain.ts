@@ -157,6 +157,7 @@ export async function pruneEvents(
       return { from: chain.anchor_sequence + 1, to: place.sequence }
     })
     if (!removed) break
+    // One page per transaction: a year of events in one would hold the lock of the chain while requests are recorded.
     first ??= removed.from
     last = removed.to
   }
@@ -195,6 +196,7 @@ function link(previous: ChainPlace, event: PendingAuditRow, detail_salt: Buffer)
   return { ...unhashed, hash: hashEvent(previous.hash, unhashed) }
 }
 
+// Inserted only if there is none: two processes may begin at once, and the first one keeps its keys.
 async function beginChain({ db, clock, sealer }: Work): Promise<void> {
   const { public_key, private_key } = makeChainKeys()
   const place = { sequence: 0, hash: genesisHash }

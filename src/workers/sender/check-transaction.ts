@@ -65,6 +65,7 @@ async function sendAgain(
   const { network_id, sending } = tools
   const scope = { organization_id: seen.organization_id, network_id }
   let attempt: Attempt | undefined
+  // Written before it is sent: after a crash in between the transaction counts as possibly broadcast.
   await withTransaction(tools, scope, seen.transaction_id, async (trx, row, now) => {
     // Its state changed since it was listed, or another process handles it now.
     // The count works as a version: two processes with the same row make one attempt.

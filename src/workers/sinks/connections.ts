@@ -1,3 +1,7 @@
+// Connections to brokers, one per sink and process. A handshake with TLS and SASL takes several round trips, which each
+// small batch of events would otherwise pay again. The settings are part of the key, so that a change of the credentials
+// takes effect with the next batch.
+
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { ClaimedSink } from '../../storage/webhooks/sinks.ts'

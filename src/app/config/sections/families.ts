@@ -1,3 +1,7 @@
+// The chains of a configuration, one schema per family. Keys with the same meaning have the same name in every family
+// (`chain_id`, `upstreams`, `verification`); what only one family has is declared in its schema, and not accepted elsewhere.
+// Texts of `description`, `unset` and `expects` become `docs/configuration.md`, the example file and the messages of errors.
+
 import Type, { type TSchema } from 'typebox'
 import { secretUrl } from '../keys.ts'
 import { isLiteServer } from '../lite-server-text.ts'
@@ -19,6 +23,7 @@ const networks = <
   more = {} as more,
 ) =>
   Type.Record(
+    // A segment of gateway addresses, so that no name needs escaping.
     Type.String({ pattern: '^[a-z0-9]+(?:-[a-z0-9]+)*$' }),
     Type.Object(
       { chain_id: Type.Optional(chain_id), ...more, upstreams },
@@ -32,6 +37,7 @@ const networks = <
     },
   )
 
+// The first answer pins the chain: a node that reports another one later is not used.
 const unset = 'what the first node says'
 
 /** What a network that can verify more than structure has. */
@@ -66,6 +72,7 @@ const variantKeys = <letter extends string>(allowed: readonly letter[]) => ({
   }),
 })
 
+// Shared by C and Q: one chain may offer both, with the same nodes.
 const evmKeys = {
   ...variantKeys(['C', 'Q']),
   kind: Type.Literal('evm', { description: 'Family of the chain.', default: 'evm' }),
@@ -97,6 +104,7 @@ const evmKeys = {
         default: [],
         example: [123],
       }),
+      // Senders are in no root: without this check a dishonest node could name any address as the sender.
       verify_senders: Type.Boolean({
         description:
           'Whether the tracker recovers the sender of each transaction that concerns a tracked address from its signature, with `proof: root`. About 2 ms each. Disable it for a network with its own signing rules.',
@@ -315,6 +323,7 @@ export const polkadot = Type.Object(
             unset: 'what the chain says (Polkadot: 0)',
             example: 0,
             minimum: 0,
+            // Two bytes of an SS58 prefix have 14 bits.
             maximum: 16_383,
           }),
         ),

@@ -1,3 +1,6 @@
+// Secrets may be references (`env:`, `file:`, `exec:`), so that the configuration file itself can be kept in version
+// control.
+
 import Type from 'typebox'
 import { secretText } from '../keys.ts'
 
@@ -33,6 +36,7 @@ export const securitySection = Type.Object(
       minimum: 1,
       maximum: 3600,
     }),
+    // A look-up of an unknown key costs a database query, which callers without any credential could otherwise cause freely.
     auth_failures_burst: Type.Integer({
       description:
         'Wrong credentials that one address (of IPv6 one /64) may send at once. Beyond them credentials that are not in use already are answered with 429 `TOO_MANY_FAILURES` from that address, without a database query.',

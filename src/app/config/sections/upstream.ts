@@ -22,6 +22,7 @@ const commonKeys = {
     minimum: 0,
     maximum: 1000,
   }),
+  // To name it saves the question, and covers nodes that keep only a part of the old state.
   archive: Type.Optional(
     Type.Boolean({
       description: 'Whether the node keeps the state of old blocks.',
@@ -29,6 +30,7 @@ const commonKeys = {
       example: true,
     }),
   ),
+  // Paced before the request is sent. Without it the answer 429 and its Retry-After are the only bound.
   rate_limit_per_second: Type.Optional(
     Type.Integer({
       description: 'Requests per second that the node allows.',

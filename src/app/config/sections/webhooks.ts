@@ -12,6 +12,8 @@ export const webhooksSection = Type.Object(
         example: false,
       }),
     ),
+    // Endpoints are chosen by tenants, the network is the operator's: without this rule a webhook could reach metadata
+    // services and internal hosts (SSRF). It is enforced at each connection, after the name is resolved.
     allowed_networks: Type.Optional(
       Type.Array(Type.String({ pattern: '^[0-9a-fA-F.:]{2,45}(?:/[0-9]{1,3})?$' }), {
         description:
@@ -33,6 +35,7 @@ export const webhooksSection = Type.Object(
       minimum: 1,
       maximum: 1_000,
     }),
+    // Half for one organization, so that slow receivers of one tenant leave room for all others.
     in_flight_limit: Type.Integer({
       description: 'Concurrent deliveries of a process; one organization has at most half of them.',
       default: 2_000,
