@@ -1,5 +1,8 @@
 import { NodeFault } from './fault.ts'
 
+// One for all: without a reason every call would make an exception with its stack.
+const over = new Error('the call is over')
+
 /**
  * Runs work with a time limit. Ends as soon as the signal is aborted, whatever the work does: some
  * libraries take their time to cancel.
@@ -25,7 +28,7 @@ export async function within<result>(
     clearTimeout(timer)
     signal.removeEventListener('abort', onAbort)
     // Ends what the work left open, such as a stream of which one message was read.
-    ending.abort()
+    ending.abort(over)
     cut.promise.catch(() => {})
   }
 }

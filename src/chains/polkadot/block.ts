@@ -29,11 +29,10 @@ export type BlockParts = BlockHeader & {
 export function createBlock(parts: BlockParts): ChainBlock {
   const { native, extrinsics, events, outline = () => [], ...header } = parts
   // Then the node took the two from different blocks, or left something out.
-  if (events.some(({ extrinsic = -1 }) => extrinsic >= extrinsics.length))
-    throw new ScaleError('an event is of an extrinsic that the block has not')
-  const accounts = distinctBytes(
-    events.flatMap(({ fields }) => fields.flatMap(({ account }) => account ?? [])),
-  )
+  for (const { extrinsic } of events)
+    if (extrinsic !== undefined && extrinsic >= extrinsics.length)
+      throw new ScaleError('an event is of an extrinsic that the block has not')
+  const accounts = distinctBytes(accountsIn(events))
   // Remembered, because a block names few tokens many times and records compare assets by identity.
   const assets = new Map<string, AssetKey>()
   const assetOf = (token: Token | undefined): AssetKey => {
@@ -61,9 +60,10 @@ export function createBlock(parts: BlockParts): ChainBlock {
     // Most blocks concern no tracked account; nothing else is computed for them.
     if (!accounts.some((account) => tracked.accounts.has(account)))
       return { movements: [], touched: [] }
+    const concerning = concerningIn(events, tracked)
     const bills = new Map<number, Bill & Payment>()
     const settled = new Set<number>()
-    for (const [extrinsic, own] of Map.groupBy(events, (event) => event.extrinsic)) {
+    for (const [extrinsic, own] of Map.groupBy(concerning, (event) => event.extrinsic)) {
       if (extrinsic === undefined) continue
       const bill = billOf(own, { isSigned: isSigned(extrinsics[extrinsic]!) })
       const payment = paymentOf(own, bill)
@@ -98,7 +98,7 @@ export function createBlock(parts: BlockParts): ChainBlock {
         ...((pays_fee || explained) && { detail }),
       })
     }
-    for (const event of events) {
+    for (const event of concerning) {
       const rest = event.extrinsic !== undefined && bills.get(event.extrinsic)?.rest
       const change =
         rest && rest.index === event.index
@@ -124,9 +124,32 @@ export function createBlock(parts: BlockParts): ChainBlock {
         )
     // Fees were added last, but belong to the place of their extrinsic.
     movements.sort((one, other) => one.ordinal - other.ordinal)
-    return { movements, touched: touchedIn(events, tracked, assetOf) }
+    return { movements, touched: touchedIn(concerning, tracked, assetOf) }
   }
   return { ...header, contracts: [], accounts: () => accounts, decode }
+}
+
+/** The accounts that events name, as often as they do. */
+function* accountsIn(events: readonly BalanceEvent[]): Generator<Buffer> {
+  for (const { fields } of events) for (const { account } of fields) if (account) yield account
+}
+
+/**
+ * The events of those extrinsics that name a tracked account, and those outside of extrinsics that do. A record names
+ * nobody else than the events of its extrinsic, so the others cannot have one. With bills and movements of all
+ * extrinsics, a block with 100 transfers of which two are tracked took 1.6 times as long to catch up.
+ */
+function concerningIn(events: readonly BalanceEvent[], { accounts }: Tracked): BalanceEvent[] {
+  const named = new Set<number>()
+  const isNamed = ({ fields }: BalanceEvent): boolean =>
+    fields.some(({ account }) => account !== undefined && accounts.has(account))
+  for (const event of events) {
+    const { extrinsic } = event
+    if (extrinsic !== undefined && !named.has(extrinsic) && isNamed(event)) named.add(extrinsic)
+  }
+  return events.filter((event) =>
+    event.extrinsic === undefined ? isNamed(event) : named.has(event.extrinsic),
+  )
 }
 
 /** The balances that events name, each once: those of the coin, and of the tokens that moved. */
