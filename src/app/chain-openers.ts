@@ -84,7 +84,8 @@ export const openChain = async (
       const kept = networks.keep(name, network)
       if (!kept) throw new Error(`The network ${name}/${network} is not open.`)
       const { pool, view: canonical } = kept.network
-      const { proof, unproven_types, verify_senders, multicall } = settings.networks[network]!
+      const { proof, unproven_types, coin_contract, verify_senders, multicall } =
+        settings.networks[network]!
       const chain = createEvmChain({
         pool,
         canonical,
@@ -92,6 +93,7 @@ export const openChain = async (
         clock,
         proof,
         unproven_types,
+        ...(coin_contract !== undefined && { coin_contract }),
         verify_senders,
         multicall,
         onBroadcast: (_raw, hash) => networks.notifySent(toHex(hash), pool),

@@ -46,6 +46,8 @@ export type EvmChainOptions = {
   proof?: Proof
   /** Transaction types that are accepted without a proof although `proof` is `root`. */
   unproven_types?: readonly number[]
+  /** The contract through which the coin is also sent as a token. */
+  coin_contract?: string
   /** Whether the senders of what concerns tracked accounts are recovered from their signatures. */
   verify_senders?: boolean
   /** Where Multicall3 stands. */
@@ -76,6 +78,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     rpc,
     pool,
     native: evmFamily.native,
+    coinContract: options.coin_contract,
     rules,
     verifySenders: options.verify_senders ?? true,
     clock,

@@ -3,8 +3,8 @@ import {
   blockTimeOf,
   findKnownChain,
   knownChainNames,
-  proofSettings,
   proposedConfirmations,
+  proposedSettings,
 } from './known-chains.ts'
 
 test.each([
@@ -20,11 +20,14 @@ test.each([
   expect([blockTimeOf(id), proposedConfirmations(known)]).toEqual([blockMs, confirmations])
 })
 
-test('the stacks whose blocks cannot be proved whole get their settings', () => {
-  const settings = (id: number) => proofSettings(findKnownChain(id)!)
+test('the stacks whose blocks cannot be proved whole, or whose coin is a token as well, get their settings', () => {
+  const settings = (id: number) => proposedSettings(findKnownChain(id)!)
   expect(settings(1)).toEqual({})
   expect(settings(10)).toEqual({})
-  expect(settings(42_220)).toEqual({ unproven_types: [0x7b] })
+  const celo = { unproven_types: [0x7b], coin_contract: expect.stringMatching(/^0x471ece/) }
+  expect(settings(42_220)).toEqual(celo)
+  expect(settings(11_142_220)).toEqual(celo)
+  expect(settings(44_787).coin_contract).toMatch(/^0xf194af/)
   expect(settings(137)).toEqual({ unproven_types: [0x7f] })
   expect(settings(42_161).unproven_types).toContain(0x64)
   expect(settings(324)).toEqual({ proof: 'bloom' })

@@ -60,14 +60,28 @@ export const proposedConfirmations = ({ blockMs }: KnownChain): number | undefin
 // Their state syncs cannot be proved (see `block/coin-logs.ts`).
 const polygonIds: ReadonlySet<number> = new Set([137, 80_002])
 
-/** The settings that blocks of the network need to be proved as far as that is possible; see `docs/chains.md`. */
-export const proofSettings = ({
-  chain_id,
-  stack,
-}: KnownChain): { proof?: 'bloom'; unproven_types?: readonly number[] } => {
+// The coin of Celo is a token as well (celo-org/op-geth, contracts/addresses/addresses.go: one address, but for Alfajores).
+const celoCoin = '0x471ece3750da237f93b8e339c536989b8978a438'
+const alfajores = { chain_id: 44_787, coin: '0xf194afdf50b03e69bd7d057c1aa9e10c9954e4c9' }
+
+/** Settings of a network that differ from the defaults. */
+export type ProposedSettings = {
+  proof?: 'bloom'
+  unproven_types?: readonly number[]
+  coin_contract?: string
+}
+
+/**
+ * The settings with which blocks of the network are proved as far as possible and all movements of its coin are seen;
+ * see `docs/chains.md`.
+ */
+export const proposedSettings = ({ chain_id, stack }: KnownChain): ProposedSettings => {
   if (stack === 'arbitrum') return { unproven_types: [0x64, 0x65, 0x66, 0x68, 0x69, 0x6a] }
   if (polygonIds.has(chain_id)) return { unproven_types: [0x7f] }
-  if (stack === 'celo') return { unproven_types: [0x7b] }
+  if (stack === 'celo') {
+    const coin_contract = chain_id === alfajores.chain_id ? alfajores.coin : celoCoin
+    return { unproven_types: [0x7b], coin_contract }
+  }
   // The block hash is not that of an Ethereum header.
   if (stack === 'zksync' || stack === 'header') return { proof: 'bloom' }
   return {}

@@ -2,7 +2,7 @@ import { isMap } from 'yaml'
 import { parseLiteServer } from '../../app/config/lite-server-text.ts'
 import type { ChainSettings } from '../../app/config/sections/chains.ts'
 import { openInstallationDatabase } from '../../app/installation.ts'
-import { findKnownChain, knownChainNames, proofSettings } from '../../chains/evm/known-chains.ts'
+import { findKnownChain, knownChainNames, proposedSettings } from '../../chains/evm/known-chains.ts'
 import { silentLog } from '../../lib/log.ts'
 import { countWallets } from '../../storage/wallets/wallets.ts'
 import { chainText, readChain } from '../chain-tools.ts'
@@ -74,7 +74,7 @@ export async function addChain(shell: Shell, name: string, options: AddOptions):
   const notes = known ? notesOf(known) : []
   for (const line of notes) note(shell, `  ${line}`)
   const entry = {
-    ...(known && proofSettings(known)),
+    ...(known && proposedSettings(known)),
     ...(chain_id !== undefined && { chain_id }),
     upstreams: urls.map((url) => ({ url })),
   }

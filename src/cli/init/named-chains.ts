@@ -2,8 +2,8 @@ import {
   findKnownChain,
   type KnownChain,
   knownChainNames,
-  proofSettings,
   proposedConfirmations,
+  proposedSettings,
 } from '../../chains/evm/known-chains.ts'
 import { findNearest } from '../../lib/nearest.ts'
 import { CliError, usageError } from '../cli-error.ts'
@@ -103,7 +103,7 @@ const lineOf = ({ chain, network }: Place, node: CheckedNode, known: KnownChain 
 const networkOf = (known: KnownChain | undefined): NamedNetwork => ({
   nodes: [],
   notes: known ? notesOf(known) : [],
-  settings: known ? proofSettings(known) : {},
+  settings: known ? proposedSettings(known) : {},
 })
 
 /** What is known of a network, as comments of the configuration. */

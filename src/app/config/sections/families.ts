@@ -104,6 +104,16 @@ const evmKeys = {
         default: [],
         example: [123],
       }),
+      coin_contract: Type.Optional(
+        Type.String({
+          description:
+            'Contract through which the coin of the network is also sent as a token, as on Celo. Its `Transfer` logs become records of the coin. Set it only for a contract that is part of the network: any other could report payments of coin that were never made.',
+          unset: 'only values and calls move the coin',
+          example: '0x471ece3750da237f93b8e339c536989b8978a438',
+          pattern: '^0x[0-9a-f]{40}$',
+          expects: '`0x` and 40 lower-case hex digits',
+        }),
+      ),
       // Senders are in no root: without this check a dishonest node could name any address as the sender.
       verify_senders: Type.Boolean({
         description:

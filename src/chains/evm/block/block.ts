@@ -43,6 +43,8 @@ export type BlockParts = {
   receipts: readonly RawReceipt[]
   internal: Internal
   native: AssetKey
+  /** The contract through which the coin is also sent as a token; in lower case. */
+  coinContract?: string | undefined
   /** Without them nothing is checked. */
   claims?: ClaimTools
 }
@@ -75,13 +77,16 @@ type Reduced = BlockHeader &
  * copied by the garbage collector: their text must not. So this is a function of its own, because a
  * function that stays keeps all that the functions beside it have seen.
  */
-function reduce({ block, receipts, internal, native }: BlockParts): Reduced {
+function reduce({ block, receipts, internal, native, coinContract }: BlockParts): Reduced {
   const { hashOf, encodedOf, transactions } = block
   const list = createNamedAddresses()
   const called = createCallees()
-  const effects = transactions.map((transaction, index) =>
-    nativeEffects(transaction, receipts[index]!, internal.transfers?.[index] ?? none, list, called),
-  )
+  const names = { addresses: list, callees: called }
+  const effects = transactions.map((transaction, index) => {
+    const receipt = receipts[index]!
+    const calls = internal.transfers?.[index] ?? none
+    return nativeEffects({ transaction, receipt, internal: calls, coinContract }, names)
+  })
   const logs = tokenLogs(receipts, list)
   const rewarded = (block.withdrawals ?? []).map(({ address }) => list.add(address))
   // Tips go to the miner without an event, and so does the reward of a block without transactions.

@@ -12,6 +12,10 @@ import { placesOf } from './token-logs.ts'
 //
 // ZKsync: a request from the other chain mints its value for its sender, and what is left for the refund recipient
 // (matter-labs/era-contracts: system-contracts/bootloader/bootloader.yul, contracts/L2BaseToken.sol).
+//
+// Celo: the coin is a token as well. Its contract moves coin by the precompile 0xfd, which no value and no call shows, and
+// emits `Transfer`; only that contract may call the precompile (docs.celo.org/specs/token-duality). A payment by value
+// emits nothing, so the two never count the same coin.
 
 /** The type of a state sync on Polygon. */
 export const stateSyncType = 0x7f
@@ -66,6 +70,14 @@ export function coinLogsOf(
   const found = readLogs(receipt, readZksync)
   return found.length > 0 ? found : undefined
 }
+
+/** What moved through the contract of a coin that is a token as well; a mint comes from the zero address. */
+export const tokenLogsOfCoin = (receipt: RawReceipt, contract: string): readonly CoinLog[] =>
+  readLogs(receipt, ({ address, topics: [topic, from, to, ...more] }) => {
+    if (address.toLowerCase() !== contract || topic !== transferTopic) return undefined
+    if (!from || !to || more.length > 0) return undefined
+    return { from: /^0x0+$/.test(from) ? undefined : from, to }
+  })
 
 type RawLog = RawReceipt['logs'][number]
 type Read = (log: RawLog) => Pick<CoinLog, 'from' | 'to'> | undefined

@@ -42,6 +42,8 @@ type Tools = {
   rpc: Rpc
   pool: EvmNodes
   native: AssetKey
+  /** The contract through which the coin is also sent as a token. */
+  coinContract?: string | undefined
   rules: ProofRules
   /** Whether the senders of transactions are recovered from their signatures. */
   verifySenders: boolean
@@ -74,7 +76,8 @@ export function createFetchBlock(tools: Tools): FetchBlock {
       some ? fetchReceiptsBeside(tools, block, inside, signal) : [],
       inside,
     ])
-    return createBlock({ block, receipts, internal, native: tools.native, claims })
+    const { native, coinContract } = tools
+    return createBlock({ block, receipts, internal, native, coinContract, claims })
   }
 }
 

@@ -2,7 +2,7 @@
 // known, so that `transfer_id` stays the same when a trace arrives later.
 
 import { quantityOf, type RawReceipt, type ReadTransaction } from '../codec/raw.ts'
-import { type CoinLog, coinLogsOf } from './coin-logs.ts'
+import { type CoinLog, coinLogsOf, tokenLogsOfCoin } from './coin-logs.ts'
 import { feeOf, isDeposit, mintOf } from './fees.ts'
 import { type Callees, inTopic, type NamedAddresses } from './names.ts'
 import { ticketEffects } from './retryables.ts'
@@ -50,11 +50,18 @@ const refundPlace: number = internalPlace - 2
 
 /** Reads the native side of a transaction. */
 export function nativeEffects(
-  transaction: ReadTransaction,
-  receipt: RawReceipt,
-  internal: readonly InternalTransfer[],
-  addresses: NamedAddresses,
-  callees: Callees,
+  {
+    transaction,
+    receipt,
+    internal,
+    coinContract,
+  }: {
+    transaction: ReadTransaction
+    receipt: RawReceipt
+    internal: readonly InternalTransfer[]
+    coinContract?: string | undefined
+  },
+  { addresses, callees }: { addresses: NamedAddresses; callees: Callees },
 ): NativeEffects {
   const { status } = receipt
   const failed = status !== undefined && status !== null && quantityOf(status) === 0n
@@ -69,18 +76,29 @@ export function nativeEffects(
     fee: ticket ? ticket.fee : feeOf(transaction, receipt),
     nonce: isDeposit(transaction) ? receipt.depositNonce : transaction.nonce,
     failed,
-    movements: logged ? loggedMovements(logged) : movementsOf(),
+    movements: logged ? loggedMovements(logged) : withTokenLogs(movementsOf()),
     callee: value > 0n || failed ? noCallee : target ? callees.add(target) : noParty,
   }
 
-  function loggedMovements(logs: readonly CoinLog[]): readonly NativeMovement[] {
-    const movements: NativeMovement[] = logs.map((log) => ({
-      place: logPlace + log.offset,
-      from: log.from === undefined ? noParty : addresses.add(log.from, inTopic),
-      to: addresses.add(log.to, inTopic),
-      value: log.value,
+  function movementOf({ offset, from, to, value }: CoinLog): NativeMovement {
+    return {
+      place: logPlace + offset,
+      from: from === undefined ? noParty : addresses.add(from, inTopic),
+      to: addresses.add(to, inTopic),
+      value,
       failed: false,
-    }))
+    }
+  }
+
+  /** Coin that is sent through its contract is neither a value nor a call: only the logs show it. */
+  function withTokenLogs(movements: readonly NativeMovement[]): readonly NativeMovement[] {
+    if (coinContract === undefined) return movements
+    const logs = tokenLogsOfCoin(receipt, coinContract)
+    return logs.length === 0 ? movements : [...movements, ...logs.map(movementOf)]
+  }
+
+  function loggedMovements(logs: readonly CoinLog[]): readonly NativeMovement[] {
+    const movements = logs.map(movementOf)
     if (!failed) return movements
     const to = target ? addresses.add(target) : noParty
     return [{ place: valuePlace, from: sender, to, value, failed }, ...movements]

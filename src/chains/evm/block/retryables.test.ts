@@ -20,23 +20,24 @@ const effectsOf = (transaction: object, receipt: object, internal: object[] = []
   }
   const effects = nativeEffects(
     {
-      hash,
-      from: sender,
-      to: target,
-      value: '0x0',
-      nonce: '0x0',
-      ...transaction,
-    } as ReadTransaction,
-    {
-      status: '0x1',
-      gasUsed: '0x0',
-      effectiveGasPrice: '0xa',
-      logs: [],
-      ...receipt,
-    } as never as RawReceipt,
-    internal as never,
-    { ...addresses, add },
-    createCallees(),
+      transaction: {
+        hash,
+        from: sender,
+        to: target,
+        value: '0x0',
+        nonce: '0x0',
+        ...transaction,
+      } as ReadTransaction,
+      receipt: {
+        status: '0x1',
+        gasUsed: '0x0',
+        effectiveGasPrice: '0xa',
+        logs: [],
+        ...receipt,
+      } as never as RawReceipt,
+      internal: internal as never,
+    },
+    { addresses: { ...addresses, add }, callees: createCallees() },
   )
   const changes = new Map<string, bigint>([[sender, -effects.fee]])
   for (const { from, to, value, failed } of effects.movements) {

@@ -98,6 +98,26 @@ const zksyncRequest: Kind = ({ from, to, third, a, b, failed }, ledger) => {
   }
 }
 
+const celoCoin = '0x471ece3750da237f93b8e339c536989b8978a438'
+/** Coin is sent as a token, beside a payment by value, and some is minted. No call shows either. */
+const celoToken: Kind = (numbers, ledger) => {
+  const { from, to, third, a, b, failed } = numbers
+  const made = pay('0x2')(numbers, ledger)
+  if (failed) return made
+  ledger.move(from, third, a)
+  ledger.move(undefined, to, b)
+  const zero = addressOf(0)
+  const logs = [
+    log(celoCoin, [transferTopic, wordOf(from), wordOf(third)], a),
+    log(celoCoin, [transferTopic, wordOf(zero), wordOf(to)], b),
+    // Another token, an event of another kind and an event with too many topics move no coin.
+    log(addressOf(0xcccc), [transferTopic, wordOf(from), wordOf(to)], b),
+    log(celoCoin, [coinMintTopic, wordOf(from), wordOf(to)], b),
+    log(celoCoin, [transferTopic, wordOf(from), wordOf(to), wordOf(1)], b),
+  ]
+  return { ...made, logs }
+}
+
 const polygonCoin = '0x0000000000000000000000000000000000001010'
 const stateSync =
   (type: string): Kind =>
@@ -143,6 +163,7 @@ const networks: Record<string, readonly Kind[]> = {
     pay('0x7b', { fee: 0n, transaction: { feeCurrency: addressOf(0xcccc) } }),
     pay('0x7b', { transaction: { feeCurrency: null } }),
     pay('0x2'),
+    celoToken,
   ],
   'Polygon since Madhugiri': [pay('0x2'), stateSync('0x7f')],
 }
@@ -186,7 +207,11 @@ function sumOf(block: ReturnType<typeof createBlock>, account: string): bigint {
   return sum
 }
 
-const blockOf = (made: readonly Made[], hashes: readonly (string | undefined)[] = []) => {
+const blockOf = (
+  made: readonly Made[],
+  hashes: readonly (string | undefined)[] = [],
+  coinContract = celoCoin,
+) => {
   const { block, receipts, number } = stubBlock(made.map(({ logs = [] }) => ({ logs })))
   const transactions = block.transactions.map((one, index) => ({
     ...{ ...one, ...made[index]!.transaction },
@@ -200,6 +225,7 @@ const blockOf = (made: readonly Made[], hashes: readonly (string | undefined)[] 
       ...made[index]!.receipt,
     })),
     native: evmFamily.native,
+    coinContract,
     internal: { transfers: made.map(({ internal = [] }) => internal) },
   })
 }
@@ -234,6 +260,14 @@ it('a state sync of Polygon before Madhugiri is known by its hash', () => {
     expect(sumOf(synced, account)).toBe(ledger.changes.get(account) ?? 0n)
   // With any other hash it is a transaction like others.
   expect(sumOf(blockOf(made), third)).toBe(6n)
+})
+
+it('logs of a contract that the operator did not name move no coin', () => {
+  const [from, to, third] = accounts as [string, string, string]
+  const given = { from, to, third, a: 5n, b: 6n, failed: false }
+  const made = [celoToken(given, createLedger())]
+  expect(sumOf(blockOf(made), third)).toBe(11n)
+  expect(sumOf(blockOf(made, [], addressOf(0xdddd)), third)).toBe(6n)
 })
 
 describe('a state sync', () => {
