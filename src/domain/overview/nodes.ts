@@ -3,13 +3,9 @@ import {
   type GatewayReport,
   listGatewayReports,
 } from '../../storage/metrics/gateway-reports.ts'
-import { reportsSince } from '../../storage/metrics/report-time.ts'
-import { notifyChange } from '../../storage/pg/changes.ts'
 import type { AdminHandler, NetworkNodes } from '../context.ts'
 import { presentNode } from '../events/present.ts'
-
-/** How long other processes have to report what they see. */
-const reportMs = 500
+import { askOthers } from './reports.ts'
 
 /** From the state that says least to the worst. */
 const ranks: Readonly<Record<string, number>> = {
@@ -26,10 +22,10 @@ const ranks: Readonly<Record<string, number>> = {
 export const ListNodes: AdminHandler<'ListNodes'> = async ({ db, clock, overview, signal }) => {
   if (!overview) return { nodes: [], gateways: [] }
   const { holder } = overview
-  const since = await reportsSince(db)
-  await notifyChange(db, { kind: 'nodes', from: holder })
-  await clock.sleep(reportMs, signal)
-  const others = await listGatewayReports<NetworkNodes[]>(db, { since, except: holder })
+  const since = await askOthers({ db, clock, signal }, { kind: 'nodes', from: holder })
+  const others = since
+    ? await listGatewayReports<NetworkNodes[]>(db, { since, except: holder })
+    : []
   const own = { nodes: overview.nodes(), gateways: overview.gateways() }
   return mergeReports([own, ...others])
 }

@@ -1,12 +1,9 @@
 import { toTimestamp } from '../../lib/clock.ts'
-import { reportsSince } from '../../storage/metrics/report-time.ts'
 import { listWebSockets, type WebSocketClient } from '../../storage/metrics/websocket-clients.ts'
-import { notifyChange } from '../../storage/pg/changes.ts'
 import { getOrganization } from '../admin/organizations.ts'
 import type { AdminHandler } from '../context.ts'
+import { askOthers } from './reports.ts'
 
-/** How long other processes have to report theirs. */
-const reportMs = 500
 const shown = 1_000
 
 /** Lists the open WebSockets of all processes. */
@@ -19,13 +16,12 @@ export const ListWebSocketClients: AdminHandler<'ListWebSocketClients'> = async 
   const wanted = request.organization_id ?? (isAdmin ? undefined : principal.organization_id)
   const organization_id = wanted && (await getOrganization(context, wanted)).organization_id
   if (!overview) return { websocket_clients: [] }
-  const since = await reportsSince(db)
   const { holder } = overview
-  await notifyChange(db, { kind: 'websockets', from: holder, of: organization_id ?? null })
-  await clock.sleep(reportMs, signal)
-  const others = await listWebSockets(db, {
-    ...{ organization_id, since, except: holder, limit: shown },
-  })
+  const asked = { kind: 'websockets', from: holder, of: organization_id ?? null } as const
+  const since = await askOthers({ db, clock, signal }, asked)
+  const others = since
+    ? await listWebSockets(db, { organization_id, since, except: holder, limit: shown })
+    : []
   const all = [...overview.webSockets(organization_id), ...others]
     .sort((a, b) => a.open_time.getTime() - b.open_time.getTime())
     .slice(0, shown)

@@ -27,14 +27,26 @@ export function createKeyHolder(
   }
 }
 
+const ofServices = sql`locktype = 'advisory' and objsubid = 2 and granted
+        and classid::int8 = ${sql.lit(lockClass)}
+        and database = (select oid from pg_database where datname = current_database())`
+
+/**
+ * Whether exactly one process listens to changes. None means that this one has just lost its session, and then others may
+ * be there.
+ */
+export async function isAlone(db: Db): Promise<boolean> {
+  const { rows } = await sql<{ count: number }>`
+    select count(distinct pid)::int as count from pg_locks where ${ofServices}`.execute(db)
+  return rows[0]?.count === 1
+}
+
 /** How many running services open with master keys, but not with this one. */
 export async function countServicesWithout(db: Db, key_id: string): Promise<number> {
   const objid = Number.parseInt(key_id, 16)
   const { rows } = await sql<{ count: number }>`
     select count(*)::int as count from (
-      select pid from pg_locks where locktype = 'advisory' and objsubid = 2 and granted
-        and classid::int8 = ${sql.lit(lockClass)}
-        and database = (select oid from pg_database where datname = current_database())
+      select pid from pg_locks where ${ofServices}
       group by pid having not bool_or(objid::int8 = ${objid})) as services`.execute(db)
   return rows[0]?.count ?? 0
 }
