@@ -1,4 +1,5 @@
 import type { Log } from '../../lib/log.ts'
+import { workersWithin } from './part.ts'
 
 /** When a service of one process continues in several. */
 export type GrowthRule = {
@@ -6,7 +7,7 @@ export type GrowthRule = {
   busyShare: number
   samples: number
   everyMs: number
-  /** After an attempt that failed. */
+  /** After an attempt that failed, or for which there was no memory. */
   pauseMs: number
 }
 
@@ -14,9 +15,33 @@ export type GrowthRule = {
 // The values were chosen, not measured.
 const usualRule: GrowthRule = { busyShare: 0.5, samples: 5, everyMs: 1_000, pauseMs: 60_000 }
 
-/** Calls `grow` when this process is busy, until it has succeeded once. */
+/**
+ * Says how many processes the free memory allows, and undefined where they would serve no more than the one that runs. A
+ * busy service asks again and again, so this is logged once, until there is room.
+ */
+export function createRoom(options: {
+  workers: number
+  log: Pick<Log, 'warn'>
+  available?(): number
+}): () => number | undefined {
+  const { workers, log, available = () => process.availableMemory() } = options
+  let isShort = false
+  return () => {
+    const bytes = available()
+    const count = workersWithin(workers, bytes)
+    if (count < 2 && !isShort)
+      log.warn(
+        { available_mib: Math.floor(bytes / 1024 ** 2) },
+        'the service is busy and stays one process: there is too little memory for more',
+      )
+    isShort = count < 2
+    return isShort ? undefined : count
+  }
+}
+
+/** Calls `grow` when this process is busy, until it has succeeded once. It answers false where this is not the time. */
 export function watchLoad(options: {
-  grow(): Promise<void>
+  grow(): Promise<boolean>
   log: Log
   rule?: GrowthRule | undefined
   /** CPU time of this process, in microseconds. */
@@ -31,13 +56,12 @@ export function watchLoad(options: {
   const attempt = async () => {
     pausedUntil = Number.POSITIVE_INFINITY
     try {
-      await grow()
-      void stop()
+      if (await grow()) return void stop()
     } catch (error) {
       log.error({ err: error }, 'starting more processes failed, will retry')
-      pausedUntil = now() + rule.pauseMs
-      last.length = 0
     }
+    pausedUntil = now() + rule.pauseMs
+    last.length = 0
   }
   const timer = setInterval(() => {
     const sample = { time: now(), cpu: cpu() }
