@@ -24,7 +24,7 @@ export type RedisOptions = {
   url: string
   key_prefix?: string
   log: Log
-  /** No call takes longer than this. */
+  /** No call takes longer than this, apart from time in which this process did not run. */
   command_timeout_ms?: number
   /** How long to wait for the first connection; after that, connecting continues in the background. */
   connect_wait_ms?: number
@@ -42,11 +42,44 @@ const waitFor = async (connecting: Promise<void>, ms: number): Promise<void> => 
   clearTimeout(timer)
 }
 
-const prepareScript = (client: Client, name: string): RedisScript => {
+// A process that is loading or starved of CPU for longer is given up like a server that does not answer.
+const MAX_EXTENSIONS = 10
+
+/**
+ * Rejects when a command has no answer in time. ioredis has a limit of its own, which also counts the time in which this
+ * process was busy: the timer then fires before the answer, long there, is read. A process that started counted Redis as
+ * lost by that, and admitted its share of the limits beside the others.
+ */
+const answered = async (command: Promise<unknown>, ms: number): Promise<unknown> => {
+  const late = Promise.withResolvers<never>()
+  let timer: NodeJS.Timeout | undefined
+  let due = 0
+  let extensions = 0
+  const wait = () => {
+    due = performance.now() + ms
+    timer = setTimeout(expire, ms)
+  }
+  const expire = () => {
+    const wasBusy = performance.now() - due > ms / 4
+    if (wasBusy && extensions++ < MAX_EXTENSIONS) wait()
+    // What has arrived meanwhile is read before this.
+    else setImmediate(() => late.reject(new Error('Command timed out')))
+  }
+  wait()
+  // After the limit it may still fail; the caller has gone on.
+  command.catch(() => {})
+  try {
+    return await Promise.race([command, late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const prepareScript = (client: Client, name: string, ms: number): RedisScript => {
   const run = (client as unknown as Record<string, RedisScript | undefined>)[name]
   if (run === undefined) throw new Error(`script ${name} is not defined`)
   const send = run as unknown as (...args: (number | string)[]) => Promise<unknown>
-  return (keys, args) => send.call(client, ...keys, ...args)
+  return (keys, args) => answered(send.call(client, ...keys, ...args), ms)
 }
 
 /** What may be logged of an error: those of ioredis carry the command that failed, with the password of AUTH. */
@@ -61,13 +94,13 @@ export const connectRedis = async ({
   key_prefix = '',
   log,
   command_timeout_ms = 100,
-  connect_wait_ms = 1_000,
+  // Longer than one attempt takes. A server that refuses ends the wait at once.
+  connect_wait_ms = 2_500,
 }: RedisOptions): Promise<RedisConnection> => {
   const { Redis } = await import('ioredis')
   const client = new Redis(url, {
     keyPrefix: key_prefix,
     lazyConnect: true,
-    commandTimeout: command_timeout_ms,
     connectTimeout: SILENCE_MS,
     // A server that accepts and never answers is as good as gone.
     socketTimeout: SILENCE_MS,
@@ -104,9 +137,9 @@ export const connectRedis = async ({
       scripts += 1
       const name = `portolanScript${scripts}`
       client.defineCommand(name, { lua, numberOfKeys: number_of_keys })
-      return prepareScript(client, name)
+      return prepareScript(client, name, command_timeout_ms)
     },
-    command: async (name, ...args) => await client.call(name, ...args),
+    command: (name, ...args) => answered(client.call(name, ...args), command_timeout_ms),
     stop: async () => {
       if (client.status === 'ready') await client.quit().catch(() => {})
       client.disconnect()
