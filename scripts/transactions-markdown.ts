@@ -161,7 +161,7 @@ same database transaction as the change, so none is missing and none is reported
 ## Many processes, crashes
 
 The attempt is stored durably before the first byte is sent. Wherever the process dies, the same bytes are sent again, never others and never
-twice under two hashes. One process per chain runs the sender (a lease, taken over within seconds); any number serve operations.
+twice under two hashes. Any number of processes send and serve operations; each address is with one sender at a time (taken over within seconds).
 \`/status\` shows how many transactions are open and stuck.
 `
 }

@@ -59,6 +59,7 @@ export const placements: Readonly<Record<string, Placement>> = {
   organization_deletion: 'coordinator',
   pending_transaction: 'coordinator',
   request_nonce: 'coordinator',
+  sending_claim: 'coordinator',
   tracker_cursor: 'coordinator',
   tracker_gap: 'coordinator',
   websocket_client: 'coordinator',

@@ -53,6 +53,7 @@ test('every table of tenants names the organization', async () => {
     'balance_backlog',
     'balance_reopening',
     'balance_round',
+    'sending_claim',
   ]
   const without = Object.entries(tables)
     .filter(([, columns]) => !('organization_id' in columns))

@@ -63,15 +63,21 @@ export const lockDecidedAbove = async (
   return rows
 }
 
-/** The transactions that the sender has to check, the longest waiting first. */
+/** The transactions that a sender has to check, the longest waiting first, without those of some addresses. */
 export const listDueBroadcasts = async (
   db: Db,
-  { network_id, now, limit }: { network_id: number; now: Date; limit: number },
+  {
+    network_id,
+    now,
+    limit,
+    except = [],
+  }: { network_id: number; now: Date; limit: number; except?: readonly Buffer[] },
 ): Promise<TransactionRow[]> => {
   // Lower nonces first: a node may refuse a transaction whose predecessor it does not know.
   const { rows } = await sql<TransactionRow>`
     select * from managed_transaction
     where network_id = ${network_id} and next_broadcast_time <= ${now}
+      and "from" <> all(${except as Buffer[]}::bytea[])
     order by next_broadcast_time, nonce limit ${limit}`.execute(db)
   return rows
 }

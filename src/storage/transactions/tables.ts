@@ -52,6 +52,8 @@ export const transactionTables = {
     replaced_block_number: nullable(int8),
     warnings: nullable(jsonb),
   },
+  // Of 0023-sending-claims.sql: the addresses that a sender works on.
+  sending_claim: { network_id: int2, from: bytea, holder: uuid, expire_time: timestamptz },
   // What nodes reported for Q; the number of rows is bounded.
   pending_transaction: {
     network_id: int2,

@@ -1,18 +1,25 @@
-// The sender: one leased loop per network that broadcasts signed transactions, repeats them until they are
-// mined, and expires those that were never signed. It uses storage and the chain. After a crash at any point
-// exactly one transaction is on the chain.
+// The sender: broadcasts signed transactions of a network, repeats them until they are mined, and expires those that were
+// never signed. Several processes share the addresses that have something due; an address is with one of them at a time.
+// It uses storage and the chain. After a crash at any point exactly one transaction is on the chain.
 
 import type { Chain } from '../../chains/chain.ts'
 import type { Sending } from '../../chains/sending.ts'
 import { moveTransaction } from '../../domain/transactions/move.ts'
 import { withTransaction } from '../../domain/transactions/scope.ts'
+import { distinctBytes, keyOf } from '../../lib/bytes.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
+import { createOutage } from '../../lib/outage.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import type { NetworkName } from '../../storage/tracking/networks.ts'
 import { countOnTheWay, listDueBroadcasts, listUnsigned } from '../../storage/transactions/open.ts'
 import { stuckAfterMs } from '../../storage/transactions/record.ts'
-import { type LeasedState, startLeased } from '../lease.ts'
+import {
+  claimAddresses,
+  releaseClaims,
+  renewClaims,
+} from '../../storage/transactions/sending-claims.ts'
+import type { LeasedState } from '../lease.ts'
 import { checkTransaction, type SenderTools } from './check-transaction.ts'
 
 /** What a sender is made of. */
@@ -23,7 +30,7 @@ export type SenderOptions = {
   /** An id of this process. */
   holder: string
   network_id: number
-  /** The names of the chain and the network, for the lease. */
+  /** The names of the chain and the network, for the log. */
   name: NetworkName
   chain: Chain & { sending: Sending }
   ttlMs?: number
@@ -38,65 +45,136 @@ export type Sender = { status(): Promise<SenderStatus>; stop(): Promise<void> }
 /** The state of a sender, for `/status`; the counts are missing while the database is. */
 export type SenderStatus = { state: LeasedState; open?: number; stuck?: number }
 
-// Bounds of one round: rows that are listed, and nodes that are asked at once.
+// Bounds of one round: rows that are listed, addresses that are claimed, and nodes that are asked at once. A process leaves
+// the addresses beyond the second to others.
 const rowsPerRound = 100
+const addressesPerRound = 16
 const atOnce = 8
+// Pages that other processes work on already. What is due behind them waits for the next round.
+const pagesPerRound = 8
 // Expiry is a matter of hours, so a look per minute is enough.
 const expireEveryMs = 60_000
+// As a lease (../lease.ts): another process continues within this time and a little more.
+const usualTtlMs = 3_000
+const firstPauseMs = 250
+const lastPauseMs = 10_000
 
 /**
- * Checks the transactions that are on their way, in one process at a time: repeats what a crash
- * or a silent node left open, sends again what a node may have forgotten, and finds out who used a
- * nonce. What becomes of them on the chain is the tracker's to see.
+ * Checks the transactions that are on their way: repeats what a crash or a silent node left open, sends again what a node
+ * may have forgotten, and finds out who used a nonce. What becomes of them on the chain is the tracker's to see.
  */
 export function startSender(options: SenderOptions): Sender {
-  const { db, clock, log, holder, network_id, name, chain, ttlMs, pollMs = 1_000 } = options
-  const { createdExpiryMs } = options
+  const { db, clock, log, holder, network_id, name, chain, pollMs = 1_000 } = options
+  const { createdExpiryMs, ttlMs = usualTtlMs } = options
   const tools = { db, clock, log, network_id, sending: chain.sending }
+  const claim = { network_id, holder, ttl_ms: ttlMs }
+  const stopping = new AbortController()
+  const outage = createOutage({
+    ...{ log, now: clock.now },
+    begins: 'sending failed, will retry',
+    ends: 'sending continues',
+  })
+  let state: SenderStatus['state'] = 'waiting'
+  let expireTime = 0
 
-  const run = async (_: unknown, signal: AbortSignal, works: () => void): Promise<void> => {
-    let expireTime = 0
-    while (!signal.aborted) {
+  const pause = (ms: number, signal: AbortSignal) => clock.sleep(ms, signal).catch(() => {})
+
+  /** What is due of addresses that no other process works on, with the addresses claimed. */
+  const claimDue = async () => {
+    const elsewhere: Buffer[] = []
+    for (let page = 0; page < pagesPerRound; page++) {
+      const now = new Date(clock.now())
       const due = await listDueBroadcasts(db, {
-        network_id,
-        now: new Date(clock.now()),
-        limit: rowsPerRound,
+        ...{ network_id, now, limit: rowsPerRound, except: elsewhere },
       })
-      const next = due.values()
-      // All workers share one iterator, so each row is taken once and a slow one delays only its
-      // worker.
-      const work = async () => {
-        for (const row of next) {
-          if (signal.aborted) return
-          await checkTransaction(tools, row, signal)
-        }
-      }
-      await Promise.all(Array.from({ length: Math.min(atOnce, due.length) }, work))
-      if (createdExpiryMs !== undefined && clock.now() >= expireTime) {
-        const isMore = await expireUnsigned(tools, createdExpiryMs, signal)
-        expireTime = isMore ? 0 : clock.now() + expireEveryMs
-      }
-      works()
-      // A full page means that more is due: the next round starts at once.
-      if (due.length < rowsPerRound) await clock.sleep(pollMs, signal).catch(() => {})
+      if (due.length === 0) break
+      const all = distinctBytes(due.map(({ from }) => from))
+      const some = all.slice(0, addressesPerRound)
+      const addresses = await claimAddresses(db, claim, some)
+      const mine = new Set(addresses.map(keyOf))
+      const rows = due.filter(({ from }) => mine.has(keyOf(from)))
+      const isMore = due.length === rowsPerRound || all.length > some.length
+      if (rows.length > 0) return { rows, addresses, isMore }
+      elsewhere.push(...some)
+    }
+    return undefined
+  }
+
+  /** Renews the claims until the signal; calls `lose` when another process may have them. */
+  const keep = async (addresses: readonly Buffer[], signal: AbortSignal, lose: () => void) => {
+    let renewed = clock.now()
+    while (!signal.aborted) {
+      await pause(ttlMs / 3, signal)
+      if (signal.aborted) return
+      const kept = await renewClaims(db, claim, addresses).catch(() => undefined)
+      if (kept) renewed = clock.now()
+      if (kept === false || clock.now() - renewed > ttlMs) return lose()
     }
   }
-  const leased = startLeased({
-    db,
-    clock,
-    log,
-    holder,
-    name: `sender:${name.chain}:${name.network}`,
-    run,
-    ...(ttlMs !== undefined && { ttlMs }),
-  })
+
+  /** Says whether more is due. */
+  const round = async (): Promise<boolean> => {
+    const claimed = await claimDue()
+    if (!claimed) return false
+    const ending = new AbortController()
+    const signal = AbortSignal.any([stopping.signal, ending.signal])
+    const keeping = keep(claimed.addresses, signal, () => ending.abort())
+    const next = claimed.rows.values()
+    // All workers share one iterator, so each row is taken once and a slow one delays only its
+    // worker.
+    const work = async () => {
+      for (const row of next) {
+        if (signal.aborted) return
+        await checkTransaction(tools, row, signal)
+      }
+    }
+    try {
+      await Promise.all(Array.from({ length: Math.min(atOnce, claimed.rows.length) }, work))
+    } finally {
+      ending.abort()
+      await keeping
+      await releaseClaims(db, claim)
+    }
+    return claimed.isMore
+  }
+
+  const expire = async (expiryMs: number): Promise<void> => {
+    if (clock.now() < expireTime) return
+    const isMore = await expireUnsigned(tools, expiryMs, stopping.signal)
+    expireTime = isMore ? 0 : clock.now() + expireEveryMs
+  }
+
+  const loop = async (): Promise<void> => {
+    let pauseMs = firstPauseMs
+    while (!stopping.signal.aborted) {
+      try {
+        const isMore = await round()
+        if (createdExpiryMs !== undefined) await expire(createdExpiryMs)
+        state = 'leading'
+        outage.recovered()
+        pauseMs = firstPauseMs
+        if (!isMore) await pause(pollMs, stopping.signal)
+      } catch (error) {
+        if (stopping.signal.aborted) return
+        state = 'failing'
+        outage.failed(error, { chain: name.chain, network: name.network, retry_ms: pauseMs })
+        await pause(pauseMs, stopping.signal)
+        pauseMs = Math.min(pauseMs * 2, lastPauseMs)
+      }
+    }
+  }
+  const running = loop()
+
   return {
     status: async () => {
       const sentBefore = new Date(clock.now() - stuckAfterMs)
       const counts = await countOnTheWay(db, network_id, sentBefore).catch(() => undefined)
-      return { state: leased.state(), ...counts }
+      return { state, ...counts }
     },
-    stop: leased.stop,
+    stop: async () => {
+      stopping.abort(new Error('stopping'))
+      await running
+    },
   }
 }
 

@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
+import { privateKeyToAccount, sign } from 'viem/accounts'
+import { expect, it, onTestFinished } from 'vitest'
+import { freshDatabase } from '../../../test/helpers/database.ts'
+import { waitFor } from '../../../test/helpers/wait-for.ts'
+import { createWalletBench } from '../../../test/helpers/wallets.ts'
+import type { Sending } from '../../chains/sending.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { silentLog } from '../../lib/log.ts'
+import { claimAddresses } from '../../storage/transactions/sending-claims.ts'
+import { startSender } from './sender.ts'
+
+const { db } = await freshDatabase()
+const bench = await createWalletBench(db, 'c', { endowment: 10n ** 24n })
+const { chain, network_id } = bench
+const keys = Array.from(
+  { length: 40 },
+  (_, at) => `0x${(at + 1).toString(16).padStart(64, '0')}` as const,
+)
+const owners = new Map<string, string>()
+const addresses = keys.map((key) => privateKeyToAccount(key).address.toLowerCase())
+
+const { call } = await bench.createCaller()
+const { wallet_id } = await call('RegisterWallet', { name: 'w', confirmation: 2 })
+await call('BatchRegisterAddresses', { wallet_id, addresses })
+for (const [at, from] of addresses.entries()) {
+  const made = await call('CreateTransaction', { wallet_id, from, to: from, value: '1' })
+  const { transaction_id } = made.transaction
+  const { transaction_message_to_sign: hash } = await call('GetTransactionMessageToSign', {
+    transaction_id,
+  })
+  const signature = await sign({ hash, privateKey: keys[at]!, to: 'hex' })
+  await call('SubmitTransactionSignature', { transaction_id, signature })
+  const { transaction } = await call('SendTransaction', { transaction_id })
+  owners.set(transaction.transaction_hash.slice(2), from)
+}
+
+const makeDue = () =>
+  sql`update managed_transaction set next_broadcast_time = now() - interval '1 second'`.execute(db)
+const countDue = async () => {
+  const { rows } = await sql`
+    select from managed_transaction where next_broadcast_time <= now()`.execute(db)
+  return rows.length
+}
+
+/** A sender that tells what it looks at. */
+const start = (name: string, look: (name: string, address: string) => Promise<void>) => {
+  const sending: Sending = {
+    ...chain.sending,
+    findBlockOf: async (hash, signal) => {
+      await look(name, owners.get(hash.toString('hex'))!)
+      return await chain.sending.findBlockOf(hash, signal)
+    },
+  }
+  const sender = startSender({
+    ...{ db, clock: systemClock, log: silentLog, holder: randomUUID(), network_id, pollMs: 20 },
+    name: { chain: 'c', network: 'mainnet' },
+    chain: { ...chain, sending },
+  })
+  onTestFinished(sender.stop)
+  return sender
+}
+
+it('two senders share what is due, and an address is never with both', async () => {
+  await makeDue()
+  const both = Promise.withResolvers<void>()
+  const began = new Set<string>()
+  const busy = new Map<string, string>()
+  const checked = new Map<string, Set<string>>()
+  const overlaps: string[] = []
+  const look = async (name: string, address: string) => {
+    const other = busy.get(address)
+    if (other !== undefined && other !== name) overlaps.push(address)
+    busy.set(address, name)
+    checked.set(name, (checked.get(name) ?? new Set()).add(address))
+    began.add(name)
+    if (began.size === 2) both.resolve()
+    // None of them goes on before both work at the same time.
+    await both.promise
+    busy.delete(address)
+  }
+  start('one', look)
+  start('two', look)
+  await waitFor('nothing is due', async () => (await countDue()) === 0)
+  const [one, two] = [checked.get('one')!, checked.get('two')!]
+  expect(new Set([...one, ...two]).size).toBe(addresses.length)
+  expect([one.size, two.size].every((size) => size >= 4)).toBe(true)
+  expect(overlaps).toEqual([])
+})
+
+it('what a killed sender claimed is continued by another one within 5 seconds', async () => {
+  await makeDue()
+  const all = addresses.map((address) => Buffer.from(address.slice(2), 'hex'))
+  const killed = { network_id, holder: randomUUID(), ttl_ms: 3_000 }
+  expect(await claimAddresses(db, killed, all)).toHaveLength(all.length)
+  const begun = performance.now()
+  const seen = new Map<string, number>()
+  start('next', async (_, address) => void seen.set(address, performance.now() - begun))
+  await waitFor('nothing is due', async () => (await countDue()) === 0)
+  expect(seen.size).toBe(all.length)
+  const firstMs = Math.min(...seen.values())
+  expect(firstMs).toBeGreaterThan(1_000)
+  expect(firstMs).toBeLessThan(5_000)
+})
