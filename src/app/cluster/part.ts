@@ -42,12 +42,16 @@ const mostByItself = 8
 // An estimate of what a process needs with its cache. It only decides whether a service may grow.
 const bytesPerProcess = 256 * 1024 * 1024
 
+/** Whether every process listens on the port itself; elsewhere the supervisor accepts connections and passes them on. */
+export const sharesPort = ({ server }: Pick<Config, 'server'>): boolean =>
+  server.reuse_port && process.platform === 'linux'
+
 /**
  * Whether the service begins as one process and becomes several when it is busy. Needs a port that processes share by
  * the system: elsewhere the supervisor itself listens for the others.
  */
-export const growsByItself = ({ server }: Pick<Config, 'server'>): boolean =>
-  server.workers === 'auto' && process.platform === 'linux'
+export const growsByItself = (config: Pick<Config, 'server'>): boolean =>
+  config.server.workers === 'auto' && sharesPort(config)
 
 /** How many processes can serve requests with this much free memory, beside the one in the background. */
 export const workersWithin = (workers: number, availableBytes: number): number =>

@@ -8,7 +8,7 @@ import { createSliceOwner, type SliceAsk } from '../../domain/limits/slice-owner
 import { createUsageStore } from '../../domain/limits/stored-usage.ts'
 import { systemClock, toTimestamp } from '../../lib/clock.ts'
 import { systemIds } from '../../lib/ids.ts'
-import { tryListen } from '../../lib/net/try-listen.ts'
+import { findFreePort, tryListen } from '../../lib/net/try-listen.ts'
 import { openDatabase } from '../../storage/pg/database.ts'
 import { adminListenFault, startAdminListener } from '../admin-listener.ts'
 import type { AppOptions, Service } from '../app.ts'
@@ -26,13 +26,13 @@ import { createReloader } from '../reload/reload.ts'
 import { rereadConfig } from '../reload/reread.ts'
 import type { Channel, Handlers } from './channel.ts'
 import { type Crew, type ShownProcess, startCrew } from './crew.ts'
-import { type GrowthRule, watchLoad } from './growth.ts'
+import { createRoom, type GrowthRule, watchLoad } from './growth.ts'
 import { createJointReload } from './joint-reload.ts'
 import type { Member } from './member.ts'
 import { mergeStatus } from './merge-status.ts'
 import type { StartMessage } from './messages.ts'
 import { createNetworkBoard } from './network-board.ts'
-import { growsByItself, type PartPlan, requestRoles, workersOf, workersWithin } from './part.ts'
+import { growsByItself, type PartPlan, requestRoles, sharesPort, workersOf } from './part.ts'
 
 // A process that does not answer in time is left out of the view, not waited for.
 const viewTimeoutMs = 10_000
@@ -68,6 +68,10 @@ export async function startSupervisor(
   // Found here, once, instead of by every process after it has connected to the database.
   const fault = (await tryListen(raw.server.host, raw.server.port)) ?? (await adminListenFault(raw))
   if (fault) throw fault
+  // Node passes connections on by the port that a process asks for: all have to ask for the same one, and not for any.
+  const passedOn = sharesPort(raw)
+    ? undefined
+    : raw.server.port || (await findFreePort(raw.server.host))
   const server = await (early ?? openServer(raw, { dataDir, env, log }).then(own))
   // A file that a killed service left behind would lead scripts to a port on which nothing listens.
   await removeConnectionFile(dataDir)
@@ -95,9 +99,9 @@ export async function startSupervisor(
   const messageOf = (plan: PartPlan, port: number | undefined): StartMessage => ({
     ...{ plan, config: raw, cwd, version },
     isGranted: isGranted && plan.name !== background && plan.name !== whole,
-    port: plan.name === background ? 0 : (port ?? raw.server.port),
+    port: plan.name === background ? 0 : (passedOn ?? port ?? raw.server.port),
     server: { mode: server.mode, connection: server.connection, direct: server.direct },
-    reusePort: process.platform === 'linux' && plan.name !== background,
+    reusePort: sharesPort(raw) && plan.name !== background,
   })
   const handlersOf = (
     { slot, name }: PartPlan,
@@ -151,10 +155,10 @@ export async function startSupervisor(
   }
 
   /** Continues in several processes. They serve before the app in this process ends. */
-  const grow = async (port: number): Promise<void> => {
-    const count = workersWithin(workers, process.availableMemory())
-    // One process beside the background one would serve no more than this one does.
-    if (count < 2) throw new Error('There is too little memory for more processes.')
+  const room = createRoom({ workers, log })
+  const grow = async (port: number): Promise<boolean> => {
+    const count = room()
+    if (count === undefined) return false
     log.info({ workers: count }, 'the service is busy and continues in several processes')
     // After an attempt whose app did not retire in time, the processes are there already.
     crew ??= await openCrew(count, port)
@@ -163,6 +167,7 @@ export async function startSupervisor(
     await inside?.stop('retire', stopTimeoutMs)
     inside = undefined
     log.info({ workers: count }, 'the service runs in several processes')
+    return true
   }
 
   own({

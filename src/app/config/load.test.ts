@@ -100,6 +100,7 @@ describe('defaults', () => {
           "operation_timeout_seconds": 40,
           "port": 4000,
           "request_timeout_seconds": 30,
+          "reuse_port": true,
           "roles": [
             "api",
             "gateway",

@@ -34,6 +34,7 @@ chains:
       base_path: "" # default
       console: true # default
       workers: auto # default
+      reuse_port: true # default
       roles:
         - api # default
         - gateway # default

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 
 /** Why the address cannot be listened on now; undefined when it can. */
 export async function tryListen(host: string, port: number): Promise<Error | undefined> {
@@ -10,6 +10,17 @@ export async function tryListen(host: string, port: number): Promise<Error | und
     return undefined
   } catch (error) {
     return error as Error
+  } finally {
+    server.close()
+  }
+}
+
+/** A port that was free a moment ago. */
+export async function findFreePort(host: string): Promise<number> {
+  const server = createServer().listen(0, host)
+  try {
+    await once(server, 'listening')
+    return (server.address() as AddressInfo).port
   } finally {
     server.close()
   }

@@ -47,6 +47,11 @@ export const serverSection = Type.Object(
       example: 4,
       expects: 'a whole number from 1 to 64, or `auto`',
     }),
+    reuse_port: Type.Boolean({
+      description:
+        'Whether several processes listen on the one port by themselves (`SO_REUSEPORT`, on Linux only). Without it the supervisor accepts connections and passes them on, and `auto` starts all processes at once.',
+      default: true,
+    }),
     roles: Type.Array(Type.Enum([...serverRoles]), {
       description:
         'What this process runs: `api` the operations and event streams, `gateway` the node gateway, `tracker` the tracking of blocks, balances and metadata, `courier` webhooks, `sender` transactions, `console` the web console. Processes on one database share the work, see scale.md. Every process answers the probes.',
