@@ -349,7 +349,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'rereads',
     'tables',
   ],
-  'storage/transactions': ['nonces', 'open', 'pending', 'record', 'tables', 'transactions'],
+  'storage/transactions': namesIn('nonces open pending record sending-claims tables transactions'),
   'storage/transfers': ['transfers'],
   'storage/wallets': [
     'addresses',

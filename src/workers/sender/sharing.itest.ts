@@ -44,7 +44,7 @@ const countDue = async () => {
   return rows.length
 }
 
-/** A sender that tells what it looks at. */
+/** A sender that reports what it checks. */
 const start = (name: string, look: (name: string, address: string) => Promise<void>) => {
   const sending: Sending = {
     ...chain.sending,
@@ -76,7 +76,7 @@ it('two senders share what is due, and an address is never with both', async () 
     checked.set(name, (checked.get(name) ?? new Set()).add(address))
     began.add(name)
     if (began.size === 2) both.resolve()
-    // None of them goes on before both work at the same time.
+    // Each continues only when both work at the same time.
     await both.promise
     busy.delete(address)
   }
