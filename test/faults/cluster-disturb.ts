@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
+import type { Fault } from './cluster-failures.ts'
 import type { Member, World } from './cluster-world.ts'
 
 /** A time with a beginning and an end, in milliseconds since 1970. */
@@ -12,69 +13,71 @@ export async function disturb(
     isOver,
     random,
     outcome,
-    losses,
+    faults,
+    pauseMs = 3_500,
+    least = 0,
     onEvent,
     isUpgrade,
   }: {
     isOver(): boolean
     outcome: { counts: Record<string, number> }
     random(): number
-    losses: Span[]
+    /** Where everything that was done is written down. */
+    faults: Fault[]
+    /** On average. */
+    pauseMs?: number | undefined
+    /** How many there are however long it takes; 8 are each kind once. */
+    least?: number | undefined
     onEvent(text: string): void
     isUpgrade: boolean
   },
 ): Promise<void> {
   const { members, database, bouncer, redis } = world
-  const one = (): Member => members[Math.floor(random() * members.length)]!
+  const some = <item>(items: readonly item[]): item => items[Math.floor(random() * items.length)]!
   const flush = async () => {
     const client = new Redis(redis.url)
     await client.flushall()
     client.disconnect()
   }
-  const nameless = (work: Promise<void>): Promise<string> => work.then(() => '')
-  const kinds: [string, () => Promise<string>][] = [
+  const kinds: [string, (member: Member) => Promise<unknown>, isOfOne?: true][] = [
     [
       'kill -9',
-      async () => {
-        const member = one()
+      async (member) => {
         await member.end('SIGKILL')
         await member.start()
-        return member.name
       },
+      true,
     ],
     [
       'SIGSTOP beyond the lease',
-      async () => {
-        const member = one()
+      async (member) => {
         member.signal('SIGSTOP')
         await delay(6_000)
         member.signal('SIGCONT')
-        return member.name
       },
+      true,
     ],
     [
       'rolling restart',
-      async () => {
-        const member = one()
+      async (member) => {
         await member.end('SIGTERM')
         await member.start()
-        return member.name
       },
+      true,
     ],
     [
       'partition',
-      async () => {
-        const member = one()
+      async (member) => {
         member.cut()
         await delay(5_000)
         member.heal()
-        return member.name
       },
+      true,
     ],
-    ['PostgreSQL killed', () => nameless(database.killDatabase())],
-    ['PgBouncer killed', () => nameless(bouncer.kill().then(bouncer.start))],
-    ['Redis flushed', () => nameless(flush())],
-    ['Redis killed', () => nameless(redis.kill().then(redis.start))],
+    ['PostgreSQL killed', () => database.killDatabase()],
+    ['PgBouncer killed', () => bouncer.kill().then(bouncer.start)],
+    ['Redis flushed', flush],
+    ['Redis killed', () => redis.kill().then(redis.start)],
   ]
   if (isUpgrade) {
     world.upgrade()
@@ -85,14 +88,24 @@ export async function disturb(
     }
     outcome.counts.disturbances!++
   }
-  while (!isOver()) {
-    await delay(2_000 + random() * 3_000)
-    if (isOver()) return
-    const [name, run] = kinds[Math.floor(random() * kinds.length)]!
+  // Each of them once, and then any of them.
+  const first = kinds
+    .map((kind) => ({ kind, rank: random() }))
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ kind }) => kind)
+  for (let done = 0; done < least || !isOver(); done++) {
+    await delay(pauseMs * (0.5 + random()))
+    if (done >= least && isOver()) return
+    const [kind, run, isOfOne] = first.pop() ?? some(kinds)
+    const member = some(members)
     outcome.counts.disturbances!++
-    const from = Date.now()
-    onEvent(`${new Date(from).toISOString()} ${name} ${await run()}`)
-    // A process that alone is cut off from Redis takes its share beside what the others admit.
-    if (name.startsWith('Redis') || name === 'partition') losses.push({ from, to: Date.now() })
+    const fault: Fault = {
+      ...{ kind, from: Date.now(), to: Number.POSITIVE_INFINITY },
+      role: isOfOne && member.role,
+    }
+    faults.push(fault)
+    await run(member)
+    fault.to = Date.now()
+    onEvent(`${new Date(fault.from).toISOString()} ${kind} ${isOfOne ? member.name : ''}`)
   }
 }

@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -65,6 +65,12 @@ export type World = {
 }
 
 const run = promisify(execFile)
+
+/** Whether another version has the setting that makes limits exact while a process has lost Redis. */
+const knowsStrictLimits = async (folder: string): Promise<boolean> => {
+  const schema = await readFile(join(folder, 'src/app/config/sections/redis.ts'), 'utf8')
+  return schema.includes('when_unreachable')
+}
 const main = join(import.meta.dirname, '../../src/main.ts')
 
 async function createLink(to: { port: number } | { path: string }): Promise<Link> {
@@ -164,8 +170,7 @@ export async function startWorld(
   counts: Readonly<Record<string, number>>,
   other?: string,
 ): Promise<World> {
-  // Older versions do not have the setting.
-  const isStrict = other === undefined
+  const isStrict = other === undefined || (await knowsStrictLimits(other))
   let program = other === undefined ? main : join(other, 'src/main.ts')
   const ends: (() => unknown)[] = []
   // One for each process.
@@ -300,7 +305,10 @@ limits: { replicas: ${counts.gateway ?? 1} }
     const members: Member[] = []
     for (const [role, count] of Object.entries(counts))
       for (let index = 0; index < count; index++) members.push(await createMember(role, index))
-    for (const member of members) await member.start()
+    // The first one migrates the database.
+    const [first, ...others] = members
+    await first?.start()
+    await Promise.all(others.map((member) => member.start()))
     await command('organizations', 'create', 'acme')
     const admin = JSON.parse(
       await command('keys', 'create', 'acme', '--role', 'admin', '--json'),

@@ -4,6 +4,7 @@ import { createRandom } from '../helpers/random.ts'
 import { authHeaders, type Pair } from '../helpers/signer.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { disturb, type Span } from './cluster-disturb.ts'
+import { explain, type Failure, type Fault } from './cluster-failures.ts'
 import { type Member, startWorld, type World } from './cluster-world.ts'
 
 /** What a run of the cluster came to. Everything below `counts` must be empty. */
@@ -11,6 +12,8 @@ export type Outcome = {
   counts: Record<string, number>
   /** Requests that failed although they were repeated for a minute. */
   failed: string[]
+  /** Single requests that failed without a reason (`cluster-failures.ts`); `counts` has those with one. */
+  unexplained: string[]
   /** Acknowledged wallets and addresses that are not there. */
   lost: string[]
   /** Payments that are missing or doubled, gaps in sequences, balances that differ from the chain. */
@@ -24,8 +27,10 @@ export type Outcome = {
 const perSecond = 20
 const retryMs = 60_000
 
+type Noted = { failures: Failure[]; faults: Fault[] }
+
 /** Calls an operation through the load balancer, again and again until it is answered. */
-function createCaller({ port }: Pick<World, 'port'>, outcome: Outcome) {
+function createCaller({ port }: Pick<World, 'port'>, outcome: Outcome, { failures }: Noted) {
   return async (pair: Pair, at: string, body: object, key?: string) => {
     const path = `/v1/${at}`
     const text = JSON.stringify(body)
@@ -33,6 +38,8 @@ function createCaller({ port }: Pick<World, 'port'>, outcome: Outcome) {
     let last = ''
     while (Date.now() < deadline) {
       outcome.counts.requests!++
+      const from = Date.now()
+      let isAnswered = false
       try {
         const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
           method: 'POST',
@@ -48,10 +55,12 @@ function createCaller({ port }: Pick<World, 'port'>, outcome: Outcome) {
         const json = (await answer.json()) as any
         if (answer.status === 200) return json
         last = `${answer.status} ${JSON.stringify(json).slice(0, 200)}`
+        isAnswered = answer.status === 429
         if (answer.status < 500 && answer.status !== 429 && answer.status !== 401) break
       } catch (error) {
         last = String(error)
       }
+      if (!isAnswered) failures.push({ from, to: Date.now(), role: 'api', text: `${at}: ${last}` })
       outcome.counts.retried!++
       await delay(200)
     }
@@ -73,10 +82,14 @@ export async function runCluster(options: {
   seed: number
   seeds?: number
   other?: string | undefined
+  /** Between two disturbances, on average. */
+  pauseMs?: number
+  /** How many disturbances there are in a seed at least; 8 are each kind once. */
+  least?: number
   counts?: Readonly<Record<string, number>>
   onEvent?(text: string): void
 }): Promise<Outcome> {
-  const { seconds, seed: first, seeds = 1, other, onEvent = () => {} } = options
+  const { seconds, seed: first, seeds = 1, other, pauseMs, least, onEvent = () => {} } = options
   const { counts = { gateway: 2, api: 2, tracker: 2, courier: 3, sender: 1 } } = options
   const outcome: Outcome = {
     counts: {
@@ -84,13 +97,13 @@ export async function runCluster(options: {
       ...{ admitted: 0, most_in_a_second: 0, exceeded_after_redis_loss: 0 },
       ...{ notifications: 0, repeated: 0 },
     },
-    ...{ failed: [], lost: [], wrong: [], exceeded: [], lateRevocations: [] },
+    ...{ failed: [], unexplained: [], lost: [], wrong: [], exceeded: [], lateRevocations: [] },
   }
   const world = await startWorld(counts, other)
   try {
     for (let seed = first; seed < first + seeds; seed++) {
       const isUpgrade = other !== undefined && seed === first
-      await runSeed(world, { seed, seconds, isUpgrade, outcome, onEvent })
+      await runSeed(world, { seed, seconds, isUpgrade, outcome, pauseMs, least, onEvent })
       outcome.counts.seeds!++
       onEvent(`history of seed ${seed} is checked: ${JSON.stringify(outcome.counts)}`)
     }
@@ -108,11 +121,14 @@ async function runSeed(
     seconds: number
     isUpgrade: boolean
     outcome: Outcome
+    pauseMs: number | undefined
+    least: number | undefined
     onEvent(text: string): void
   },
 ): Promise<void> {
-  const { seed, seconds, isUpgrade, outcome, onEvent } = options
-  const call = createCaller(world, outcome)
+  const { seed, seconds, isUpgrade, outcome, pauseMs, least, onEvent } = options
+  const noted: Noted = { failures: [], faults: [] }
+  const call = createCaller(world, outcome, noted)
   const random = createRandom(seed)
   const name = `load-${seed}`
   await world.command('organizations', 'create', name)
@@ -124,19 +140,26 @@ async function runSeed(
     confirmation: 1,
   })
   const accounts: Account[] = []
-  const losses: Span[] = []
   const limited = `limited-${seed}`
   await world.command('organizations', 'create', limited)
   await world.command('limits', 'set', limited, 'c', '--per-second', `${perSecond}`)
   const { api_key } = await newKey(world, limited)
   let until = Date.now() + seconds * 1000
-  const isOver = () => Date.now() >= until
-  const disturbing = disturb(world, { isOver, random, outcome, losses, onEvent, isUpgrade })
+  let isDisturbing = true
+  // A short run ends when every disturbance has happened.
+  const isOver = () => Date.now() >= until && !isDisturbing
+  const { faults } = noted
+  const disturbing = disturb(world, {
+    ...{ isOver: () => Date.now() >= until, random, outcome, faults, pauseMs, least },
+    ...{ onEvent, isUpgrade },
+  }).finally(() => {
+    isDisturbing = false
+  })
   await Promise.all([
     register(call, { member, accounts, isOver, outcome }),
     pay(world, { accounts, isOver, random, outcome }),
-    useGateway(world, { api_key, isOver, outcome, losses }),
-    revoke(world, { organization: name, isOver, outcome }),
+    useGateway(world, { api_key, isOver, outcome, noted }),
+    revoke(world, call, { organization: name, isOver, outcome }),
     disturbing.catch((error: unknown) => {
       // The load ends as well.
       until = 0
@@ -144,6 +167,13 @@ async function runSeed(
     }),
   ])
   onEvent('load is over')
+  for (const failure of noted.failures) {
+    const reason = explain(failure, faults)
+    const { from, to, text } = failure
+    if (reason === undefined)
+      outcome.unexplained.push(`${new Date(from).toISOString()} +${to - from} ms ${text}`)
+    else outcome.counts[reason] = (outcome.counts[reason] ?? 0) + 1
+  }
   await check(world, call, { member, accounts, outcome, path })
 }
 
@@ -199,8 +229,9 @@ async function pay(
 /** Asks more than an organization may, over both gateways, and counts what is admitted in any second. */
 async function useGateway(
   world: World,
-  { api_key, isOver, outcome, losses }: Load & { api_key: string; losses: readonly Span[] },
+  { api_key, isOver, outcome, noted }: Load & { api_key: string; noted: Noted },
 ): Promise<void> {
+  const { failures, faults } = noted
   const admitted: Span[] = []
   const ask = async () => {
     while (!isOver()) {
@@ -210,10 +241,15 @@ async function useGateway(
         headers: { 'content-type': 'application/json' },
         body: '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}',
         signal: AbortSignal.timeout(10_000),
-      }).catch(() => undefined)
-      const text = await answer?.text().catch(() => undefined)
-      if (answer?.status === 200 && text?.includes('result'))
-        admitted.push({ from, to: Date.now() })
+      }).catch((error: unknown) => ({
+        status: 0,
+        text: async () => `${error} ${(error as Error).cause}`,
+      }))
+      const text = await answer.text().catch((error: unknown) => String(error))
+      const to = Date.now()
+      if (answer.status === 200 && text.includes('result')) admitted.push({ from, to })
+      else if (answer.status !== 429)
+        failures.push({ from, to, role: 'gateway', text: `${answer.status} ${text.slice(0, 200)}` })
       await delay(50)
     }
   }
@@ -228,6 +264,8 @@ async function useGateway(
         const within = admitted.filter(({ from, to }) => from >= time && to <= time + 990)
         return within.length > most
       })
+  // A process that alone is cut off from Redis takes its share beside what the others admit.
+  const losses = faults.filter(({ kind }) => kind.startsWith('Redis') || kind === 'partition')
   const wasLost = (time: number) =>
     !world.isStrict && losses.some(({ from, to }) => time > from - 2_000 && time < to + 2_000)
   const exceeded = tooMany(perSecond)
@@ -248,9 +286,9 @@ async function useGateway(
 /** Deletes a key that every process knows, again and again, and asks each whether it still accepts it. */
 async function revoke(
   world: World,
+  call: Caller,
   { organization, isOver, outcome }: Load & { organization: string },
 ): Promise<void> {
-  const call = createCaller(world, outcome)
   const serving = world.members.filter(({ role }) => role === 'api' || role === 'gateway')
   while (!isOver()) {
     const pair = await newKey(world, organization)
