@@ -107,6 +107,17 @@ const isFailed = ({ effects }: GrpcTypes.ExecutedTransaction): boolean =>
  */
 export function toBlock(checkpoint: GrpcTypes.Checkpoint, claims?: Claims): ChainBlock {
   const { transactions } = checkpoint
+  // By their texts, for both functions: an address occurs in up to thousands of transactions of a checkpoint, and
+  // reading it takes longer than looking it up. Null where the text is no address.
+  const addresses = new Map<string, Buffer | null>()
+  const readAddress = (text: string): Buffer | null => {
+    let address = addresses.get(text)
+    if (address === undefined) {
+      address = addressForm.test(text) ? toAddress(text) : null
+      addresses.set(text, address)
+    }
+    return address
+  }
 
   const decode = ({ accounts }: Tracked): BlockContent => {
     const movements: Movement[] = []
@@ -115,14 +126,14 @@ export function toBlock(checkpoint: GrpcTypes.Checkpoint, claims?: Claims): Chai
     const unknown_kinds: Record<string, number> = {}
     const undecoded: Undecoded[] = []
     const assetOf = createAssets()
-    // An address may occur in thousands of transactions of a checkpoint; the look-up hashes it
-    // once.
+    // The look-up hashes an address once.
     const verdicts = new Map<string, boolean>()
-    const isTracked = (address: string): boolean => {
-      let verdict = verdicts.get(address)
+    const isTracked = (text: string): boolean => {
+      let verdict = verdicts.get(text)
       if (verdict === undefined) {
-        verdict = addressForm.test(address) && accounts.has(toAddress(address))
-        verdicts.set(address, verdict)
+        const address = readAddress(text)
+        verdict = address !== null && accounts.has(address)
+        verdicts.set(text, verdict)
       }
       return verdict
     }
@@ -190,9 +201,10 @@ export function toBlock(checkpoint: GrpcTypes.Checkpoint, claims?: Claims): Chai
     contracts: [],
     accounts: () => {
       const seen = new Map<string, Buffer>()
-      const add = (address: string | undefined): void => {
-        if (address === undefined || seen.has(address) || !addressForm.test(address)) return
-        seen.set(address, toAddress(address))
+      const add = (text: string | undefined): void => {
+        if (text === undefined || seen.has(text)) return
+        const address = readAddress(text)
+        if (address) seen.set(text, address)
       }
       for (const one of transactions) {
         for (const { address } of one.balanceChanges) add(address)
