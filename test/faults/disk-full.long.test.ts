@@ -66,7 +66,7 @@ test.skipIf(!canMount)(
     expect((await portolan(call, { dataDir })).stderr).toContain('DATABASE_UNAVAILABLE (503)')
     const { code, stdout } = await portolan(['doctor'], { dataDir })
     expect(code).toBe(1)
-    expect(stdout).toMatch(/✗ disk .*\n.*Make room/)
+    expect(stdout).toMatch(/✗ disk .*\n.*Free some space/)
 
     await makeRoom()
     const longWait = { timeoutMs: 120_000 }
