@@ -1,35 +1,12 @@
-import { readdirSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
-import { parse, parseAllDocuments } from 'yaml'
+import { expect, it, onTestFinished } from 'vitest'
 import { serverRoles } from '../../src/app/config/server-roles.ts'
-import { read, root } from './expressions.ts'
-import { renderTemplate } from './helm-template.ts'
-
-const chart = 'deploy/helm/portolan'
-const usual = parse(read(`${chart}/values.yaml`))
-const { name, version, appVersion } = parse(read(`${chart}/Chart.yaml`))
-const definitions = read(`${chart}/templates/_helpers.tpl`)
-const names = readdirSync(join(root, chart, 'templates')).filter((one) => one.endsWith('.yaml'))
-
-// biome-ignore lint/suspicious/noExplicitAny: tests look at members of any manifest
-type Manifest = any
-
-/** The manifests of the chart with some values changed. */
-const render = (changed: object = {}): Manifest[] => {
-  const values = {
-    Values: { ...usual, ...changed },
-    Chart: { Name: name, Version: version, AppVersion: appVersion },
-    Release: { Name: 'shop', Service: 'Helm' },
-  }
-  return names.flatMap((file) => {
-    const text = renderTemplate(read(`${chart}/templates/${file}`), definitions, values)
-    return [...parseAllDocuments(text)].flatMap((document) => {
-      expect([file, document.errors, document.warnings]).toEqual([file, [], []])
-      return document.toJS() ?? []
-    })
-  })
-}
+import { about, chart, type Manifest, readManifests, render, usual, variants } from './chart.ts'
+import { root } from './expressions.ts'
+import { findTypeErrors } from './manifest-types.ts'
+import { needTool, runTool } from './tools.ts'
 
 const kinds = (manifests: readonly Manifest[]) => manifests.map(({ kind }) => kind).sort()
 
@@ -77,7 +54,7 @@ it('gives pods probes, secrets by reference and no rights', () => {
   const mounted = container.volumeMounts.map((mount: { name: string }) => mount.name)
   expect(mounted).toEqual(pod.volumes.map((volume: { name: string }) => volume.name))
   expect(container.args).toBeUndefined()
-  expect(container.image).toBe(`portolan:${appVersion}`)
+  expect(container.image).toBe(`portolan:${about.appVersion}`)
 })
 
 it('selects with every selector what the deployments label', () => {
@@ -125,3 +102,41 @@ it('scales by the CPU, and by requests where a metric is named', () => {
   const [deployment] = made.filter(({ kind }) => kind === 'Deployment')
   expect(deployment.spec).not.toHaveProperty('replicas')
 })
+
+it('renders what Kubernetes 1.30 accepts, without unknown fields', () => {
+  expect(findTypeErrors(Object.values(variants).flatMap((changed) => render(changed)))).toEqual([])
+  const [unknown, mistyped] = [render(), render()].map((all) =>
+    all.find(({ kind }) => kind === 'Deployment'),
+  )
+  unknown.spec.replica = 1
+  mistyped.spec.template.spec.containers[0].ports[0].containerPort = 'http'
+  expect(findTypeErrors([unknown, mistyped])).toEqual([
+    expect.stringContaining(`'"replica"' does not exist in type 'DeploymentSpec'`),
+    expect.stringContaining("'string' is not assignable to type 'number'"),
+  ])
+})
+
+it.for(Object.keys(variants))('renders what helm renders, with %s', (name, context) => {
+  needTool(context, 'helm', 'version')
+  const folder = mkdtempSync(join(tmpdir(), 'portolan-values-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const values = join(folder, 'values.json')
+  writeFileSync(values, JSON.stringify(variants[name]))
+  const place = join(root, chart)
+  const linted = runTool('helm', ['lint', '--strict', place, '--values', values])
+  expect([linted.status, linted.text]).toEqual([0, linted.text])
+  const rendered = runTool('helm', ['template', 'shop', place, '--values', values])
+  expect([rendered.status, rendered.text]).toEqual([0, rendered.text])
+  expect(comparable(readManifests(rendered.text))).toEqual(comparable(render(variants[name])))
+})
+
+/** In one order, and without the spaces of YAML inside of the configuration: helm sorts its keys. */
+const comparable = (manifests: readonly Manifest[]): Manifest[] =>
+  manifests
+    .map((manifest) => {
+      const one = structuredClone(manifest)
+      if (one.kind === 'ConfigMap') [one.data] = readManifests(one.data['portolan.yaml'])
+      delete one.spec?.template?.metadata?.annotations?.['checksum/config']
+      return one
+    })
+    .sort((a, b) => (`${a.kind} ${a.metadata.name}` < `${b.kind} ${b.metadata.name}` ? -1 : 1))

