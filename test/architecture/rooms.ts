@@ -167,6 +167,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   'domain/limits': [
     'decision',
     'limiter',
+    'loop-pace',
     'shared-windows',
     'slice-owner',
     'sliced-limiter',

@@ -3,7 +3,8 @@ import { systemClock } from '../../lib/clock.ts'
 import { silentLog } from '../../lib/log.ts'
 import type { RateLimits } from '../limits/decision.ts'
 import { createLimiter } from '../limits/limiter.ts'
-import { createAdmission, rateLimited } from './admit.ts'
+import type { LoopPace } from '../limits/loop-pace.ts'
+import { admitBody, createAdmission, rateLimited } from './admit.ts'
 
 const limits: RateLimits = {
   per_second_limit: -1,
@@ -16,6 +17,46 @@ const open = (limitsOf: () => RateLimits | Promise<RateLimits>) =>
     { limitsOf, forget: () => {}, setDefaults: () => {} },
     createLimiter({ clock: systemClock, log: silentLog }),
   )
+
+describe('the pace of bodies', () => {
+  const openPaced = () => {
+    const asked: string[] = []
+    const pace: LoopPace = {
+      note: () => {},
+      take: (organization_id, ms) => {
+        asked.push(`${organization_id} takes ${ms.toFixed(1)}`)
+        return 0
+      },
+      spend: (organization_id, ms) => asked.push(`${organization_id} spends ${ms.toFixed(1)}`),
+    }
+    const unlimited = { ...limits, per_hour_limit: -1 }
+    const admission = createAdmission(
+      { limitsOf: () => unlimited, forget: () => {}, setDefaults: () => {} },
+      createLimiter({ clock: systemClock, log: silentLog }),
+      { pace },
+    )
+    const admit = async (text: string) => {
+      const size = { bytes: text.length, text: () => text, maxDepth: 16 }
+      await admitBody(admission, { organization_id: 'o', chain: 'c' }, size)
+      return asked.splice(0)
+    }
+    return { admit, pace }
+  }
+
+  it('is by what they cost the event loop, which they wait for before they are looked at', async () => {
+    const { admit } = openPaced()
+    expect(await admit(`["${'a'.repeat(3_499_996)}"]`)).toEqual(['o takes 10.0', 'o spends 0.0'])
+    expect(await admit(`[${'[],'.repeat(39_997)}[]]`)).toEqual(['o takes 0.3', 'o takes 20.3'])
+  })
+
+  it('keeps a body unread that would wait for too long', async () => {
+    const { admit, pace } = openPaced()
+    pace.take = () => {
+      throw new Error('too long')
+    }
+    await expect(admit('a'.repeat(400_000))).rejects.toThrow('too long')
+  })
+})
 
 describe('admission', () => {
   it('answers without waiting where the limits are known', () => {

@@ -65,8 +65,10 @@ const databaseAway: Refusal = { ...refuse('DATABASE_UNAVAILABLE'), retryAfter: 1
 
 /** The answer for an internal error. */
 export const faultOf = (error: unknown): Answer => {
-  if (error instanceof OperationError && error.reason !== 'DATABASE_UNAVAILABLE')
-    return refused(refuse(error.reason))
+  if (error instanceof OperationError && error.reason !== 'DATABASE_UNAVAILABLE') {
+    const { reason, retryAfter } = error
+    return refused({ ...refuse(reason), ...(retryAfter !== undefined && { retryAfter }) })
+  }
   const isAway = error instanceof OperationError || isDatabaseUnavailable(error)
   return refused(isAway ? databaseAway : internal)
 }

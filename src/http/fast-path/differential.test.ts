@@ -44,7 +44,7 @@ const operations = createOperations({
     takeUsed: () => [],
     forget() {},
   },
-  admission: { admit: () => ({}) as never, admitUpTo: () => ({}) as never },
+  admission: { admit: () => ({}) as never, admitUpTo: () => ({}) as never, pace: {} as never },
   bodyLimitBytes: 500,
   timeoutMs: 10_000,
 })

@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest'
+import { createLoopPace } from './loop-pace.ts'
+
+const open = () => {
+  let time = 0
+  const pace = createLoopPace(() => time)
+  const pass = (ms: number) => {
+    time += ms
+  }
+  return { pace, pass }
+}
+
+/** Both are active. */
+const openShared = () => {
+  const opened = open()
+  opened.pace.note('quiet')
+  opened.pace.note('noisy')
+  return opened
+}
+
+describe('pace of long work', () => {
+  it('lets an organization that is alone work as much as it likes', () => {
+    const { pace, pass } = open()
+    pace.note('one')
+    expect([pace.take('one', 500), pace.take('one', 500)]).toEqual([0, 0])
+    pace.note('other')
+    pass(2_001)
+    expect([pace.take('one', 500), pace.take('one', 500)]).toEqual([0, 0])
+  })
+
+  it('gives each organization less than a hundredth of the time beside others', () => {
+    const { pace } = openShared()
+    const waits = Array.from({ length: 5 }, () => pace.take('noisy', 12))
+    expect(waits).toEqual([0, 1_500, 3_000, 4_500, 6_000])
+    expect(pace.take('quiet', 12)).toBe(0)
+  })
+
+  it('exempts short work, and counts what was not waited for', () => {
+    const { pace, pass } = openShared()
+    expect(Array.from({ length: 3 }, () => pace.take('noisy', 1))).toEqual([0, 0, 0])
+    pace.spend('noisy', 4)
+    expect(pace.take('noisy', 2)).toBe(500)
+    pass(750)
+    pace.note('quiet')
+    expect(pace.take('noisy', 2)).toBe(0)
+  })
+
+  it('refuses what would wait for more than ten seconds, and does not count it', () => {
+    const { pace, pass } = openShared()
+    expect(pace.take('noisy', 100)).toBe(0)
+    expect(() => pace.take('noisy', 100)).toThrow(
+      expect.objectContaining({ reason: 'RATE_LIMITED', retryAfter: 13 }),
+    )
+    pass(3_000)
+    pace.note('quiet')
+    expect(pace.take('noisy', 100)).toBe(9_500)
+  })
+})
