@@ -15,6 +15,12 @@ export type TrackedAddress = {
 /** An address of a wallet and when it was registered. */
 export type ListedAddress = { address: Buffer; create_time: Date }
 
+/**
+ * Rows of one insert. Each takes about 2 ms of the database and much less than 1 ms of the event loop, and between two of them the
+ * short statements of other callers have their turn.
+ */
+const rowsPerStatement = 100
+
 /** Registers addresses in a wallet and says how many are new; those of any wallet stay as they are. */
 export const insertAddresses = async (
   trx: Db,
@@ -27,11 +33,16 @@ export const insertAddresses = async (
 ): Promise<number> => {
   // All batches use one order, so that two batches with the same addresses do not deadlock.
   const sorted = addresses.toSorted(Buffer.compare)
-  return await insertRows(
-    trx,
-    'wallet_address',
-    sorted.map((address) => ({ network_id, address, organization_id, wallet_id, create_time })),
-  )
+  let added = 0
+  for (let from = 0; from < sorted.length; from += rowsPerStatement) {
+    const page = sorted.slice(from, from + rowsPerStatement)
+    added += await insertRows(
+      trx,
+      'wallet_address',
+      page.map((address) => ({ network_id, address, organization_id, wallet_id, create_time })),
+    )
+  }
+  return added
 }
 
 /** Which wallets of the organization have these addresses. */
