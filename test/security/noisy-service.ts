@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import type { ConnectionFile } from '../../src/app/connection-file.ts'
-import type { Pair } from '../helpers/signer.ts'
+import { authHeaders, type Pair } from '../helpers/signer.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { webhookQuota } from './abuses.ts'
 
@@ -48,6 +48,10 @@ const descendants = async (root: number): Promise<{ pid: number; command: string
 const pin = (cores: string, pid: number, scope: readonly string[] = ['--all-tasks']) =>
   run('taskset', [...scope, '--pid', '--cpu-list', cores, `${pid}`]).catch(() => {})
 
+/** Lets a thread run whenever it has something to do; only root may. */
+const runAtOnce = (pid: number, priority: string) =>
+  run('chrt', ['--reset-on-fork', '--fifo', '--pid', priority, `${pid}`]).catch(() => {})
+
 /** Lower numbers run first on a core; only root may go below 0. */
 const setPriorityOf = (pid: number, priority: number): void => {
   try {
@@ -59,16 +63,28 @@ const setPriorityOf = (pid: number, priority: number): void => {
 
 /**
  * Gives the main thread of the service one core, and everything else the other one: the database, the node, the abuser
- * and the program. In production each has a machine of its own. So the program and the node run before the database,
- * and the abuser after it. The other threads of the service, which collect garbage, may use both cores.
+ * and the program. In production each has a machine of its own. So what measures and the node, which use little, run at
+ * once whenever they have something to do (real-time policies), and the database before anything else.
  */
 const separateCores = async (service: number): Promise<void> => {
   await pin('1', process.pid)
-  setPriorityOf(process.pid, -10)
-  for (const { pid } of await descendants(service)) await pin('1', pid)
+  await runAtOnce(process.pid, '3')
+  for (const { pid } of await descendants(service)) {
+    await pin('1', pid)
+    setPriorityOf(pid, -10)
+  }
+  // Its other threads collect garbage, and may use both cores.
   await pin('0,1', service)
+  for (const thread of await readdir(`/proc/${service}/task`)) setPriorityOf(Number(thread), -10)
   await pin('0', service, [])
 }
+
+/**
+ * What the abuser's own program does is done on another machine in production, so it gets the rest of its core only: any
+ * other thread that wakes up interrupts it at once, which a low priority alone does not achieve.
+ */
+export const giveTheRest = (pid: number): Promise<unknown> =>
+  run('chrt', ['--all-tasks', '--idle', '--pid', '0', `${pid}`]).catch(() => {})
 
 const ticksPerSecond = 100
 
@@ -90,7 +106,7 @@ const startNode = async (): Promise<{ child: ChildProcess; url: string }> => {
   const program = join(import.meta.dirname, 'scripted-node.ts')
   const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] })
   await pin('1', child.pid!)
-  setPriorityOf(child.pid!, -5)
+  await runAtOnce(child.pid!, '2')
   for await (const line of createInterface({ input: child.stdout! }))
     return { child, url: `http://127.0.0.1:${line}` }
   throw new Error('The node did not start.')
@@ -132,18 +148,29 @@ export async function startNoisyService(node: 'scripted' | 'anvil'): Promise<Noi
   await waitFor('the service is ready', async () => (await connection()) !== undefined, {
     timeoutMs: 120_000,
   })
-  const { base_url, admin_url = '' } = (await connection())!
+  const { base_url, admin_url = '', admin } = (await connection())!
   await separateCores(service.pid!)
-  const command = (...given: string[]) =>
-    run(process.execPath, [main, ...given, ...options], { cwd: folder, env })
+  const administer = async (operation: string, request: object) => {
+    const path = `/v1/admin/${operation}`
+    const body = JSON.stringify(request)
+    const headers = { 'content-type': 'application/json', ...authHeaders(admin!, { path, body }) }
+    const answer = await fetch(`${base_url}${path}`, { method: 'POST', headers, body })
+    if (answer.status !== 200) throw new Error(`${operation}: ${await answer.text()}`)
+    return await answer.json()
+  }
   return {
     ...{ base_url, admin_url },
     fund_url: scripted ? `${scripted.url}/fund` : `${base_url}/dev/v1/faucet`,
     create: async (domain, perSecond) => {
-      await command('organizations', 'create', domain)
-      if (perSecond) await command('limits', 'set', domain, 'c', '--per-second', `${perSecond}`)
-      const { stdout } = await command('keys', 'create', domain, '--json')
-      return JSON.parse(stdout) as Pair
+      const { organization } = await administer('CreateOrganization', { name: domain, domain })
+      const { organization_id } = organization
+      const others = { per_hour_limit: -1, per_day_limit: -1, per_month_limit: -1 }
+      if (perSecond)
+        await administer('SetRateLimit', {
+          ...{ organization_id, chain: 'c', per_second_limit: perSecond, ...others },
+        })
+      const { credential } = await administer('CreateCredential', { organization_id })
+      return credential as Pair
     },
     cpu: async () => {
       let database = 0

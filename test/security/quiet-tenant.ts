@@ -16,7 +16,7 @@ export type Measured = {
 }
 
 const json = { 'content-type': 'application/json' }
-const callEveryMs = 12.5
+const callEveryMs = 5
 const transferEveryMs = 1_000
 
 const post = async (pool: Pool, request: { path: string; body: string; headers?: object }) => {
