@@ -7,7 +7,9 @@ import { freshFolder, portolan } from './portolan.ts'
 const modulesOf = async (...args: string[]): Promise<string[]> => {
   const file = join(await freshFolder(), 'modules')
   const node = ['--import', join(import.meta.dirname, 'trace-modules.ts')]
-  const { code } = await portolan(args, { node, env: { TRACE_FILE: file } })
+  // The sources: a bundle has other modules.
+  const program = join(import.meta.dirname, '../../src/main.ts')
+  const { code } = await portolan(args, { node, program, env: { TRACE_FILE: file } })
   expect(code).toBe(0)
   return (await readFile(file, 'utf8')).split('\n')
 }

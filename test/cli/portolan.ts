@@ -12,10 +12,11 @@ import type { ConnectionFile } from '../../src/app/connection-file.ts'
 import { runCli } from '../../src/cli/cli.ts'
 import { layoutOf } from '../../src/storage/embedded/layout.ts'
 import { findPostmaster } from '../../src/storage/embedded/postmaster.ts'
+import { bundledService } from '../helpers/bundle.ts'
 import { copyInitializedDataDir } from '../helpers/initialized-data-dir.ts'
 
-/** The file that Node runs. */
-export const main: string = join(import.meta.dirname, '../../src/main.ts')
+/** The file that Node runs: the service, bundled. `bin/portolan.js` and the tests of it run the sources. */
+export const main: string = await bundledService()
 
 /** What a command printed, and how it ended. */
 export type Outcome = { code: number | null; stdout: string; stderr: string }
@@ -26,7 +27,7 @@ type Surroundings = {
   env?: Record<string, string>
   input?: string
   node?: readonly string[]
-  /** Instead of the sources of this checkout. */
+  /** Instead of the bundle of this checkout. */
   program?: string
 }
 

@@ -9,6 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs, promisify } from 'node:util'
 import pg from 'pg'
 import { Pool } from 'undici'
+import { bundledService } from '../helpers/bundle.ts'
 import { installPackage } from '../helpers/debian.ts'
 import { embeddedBinaries, startTestServer } from '../helpers/postgres.ts'
 import { authHeaders, type Pair } from '../helpers/signer.ts'
@@ -21,7 +22,7 @@ export type Balancer = 'haproxy' | 'nginx'
 export type Outcome = { requests: number; restarts: number; failures: string[] }
 
 const run = promisify(execFile)
-const main = join(import.meta.dirname, '../../src/main.ts')
+const main = await bundledService()
 const longWait = { timeoutMs: 120_000, everyMs: 50 }
 const drainSeconds = 3
 

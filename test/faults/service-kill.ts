@@ -8,6 +8,7 @@ import { createClient } from '../../client/src/index.ts'
 import type { ConnectionFile } from '../../src/app/connection-file.ts'
 import { layoutOf } from '../../src/storage/embedded/layout.ts'
 import { findPostmaster } from '../../src/storage/embedded/postmaster.ts'
+import { bundledService } from '../helpers/bundle.ts'
 import { createRandom } from '../helpers/random.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { readNumbers } from './program.ts'
@@ -24,7 +25,7 @@ export type Outcome = {
 
 type Service = { child: ChildProcess; connection: ConnectionFile }
 
-const main = join(import.meta.dirname, '../../src/main.ts')
+const main = await bundledService()
 
 const unlimited = Object.fromEntries(
   ['SECOND', 'HOUR', 'DAY', 'MONTH'].map((window) => [

@@ -2,13 +2,13 @@
 // yet, so this checkout is the release before, and the next version is a copy with two migrations. The way back is the
 // documented rollback: the old code on the expanded schema.
 
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
+import { bundledService } from '../helpers/bundle.ts'
 import { makeNextVersion, nextMigrations } from './next-version.ts'
 import { hasBalancer, runRolling } from './rolling.ts'
 
-const main = join(import.meta.dirname, '../../src/main.ts')
+const main = await bundledService()
 const { values } = parseArgs({ options: { requests: { type: 'string', default: '8000' } } })
 if (!(await hasBalancer('haproxy'))) throw new Error('there is no haproxy here')
 await using next = await makeNextVersion()

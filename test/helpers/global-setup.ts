@@ -1,8 +1,10 @@
+import { chmodSync, mkdirSync, mkdtempSync } from 'node:fs'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import type { EmbeddedConnection } from '../../src/storage/embedded/layout.ts'
+import { bundlesVariable } from './bundle.ts'
 import { type Engine, embeddedBinaries, startTestServer, systemBinaries } from './postgres.ts'
 
 declare module 'vitest' {
@@ -27,8 +29,24 @@ export const setup = async (project: TestProject): Promise<() => Promise<void>> 
   // As root the database runs as another user, who must reach the directory.
   await chmod(initializedDataDir, 0o711)
   project.provide('initializedDataDir', initializedDataDir)
+  // While sources are edited, programs run them as they are.
+  const bundles = project.config.watch ? undefined : makeBundlesFolder()
   return async () => {
     await Promise.all([embeddedServer.stop(), systemServer?.stop()])
     await rm(initializedDataDir, { recursive: true, force: true })
+    if (bundles !== undefined) await rm(bundles, { recursive: true, force: true })
   }
+}
+
+/** Below the packages, which the bundles load. Workers inherit the variable; the projects of a run share the bundles. */
+function makeBundlesFolder(): string {
+  const known = process.env[bundlesVariable]
+  if (known !== undefined) return known
+  const cache = join(import.meta.dirname, '../../node_modules/.cache')
+  mkdirSync(cache, { recursive: true })
+  const folder = mkdtempSync(join(cache, 'portolan-tests-'))
+  // Some services run as another user.
+  chmodSync(folder, 0o755)
+  process.env[bundlesVariable] = folder
+  return folder
 }

@@ -9,13 +9,14 @@ import { silentLog } from '../../src/lib/log.ts'
 import { startEmbeddedPostgres } from '../../src/storage/embedded/embedded-postgres.ts'
 import { migrateDatabase } from '../../src/storage/migrations/migrate.ts'
 import { openDatabase } from '../../src/storage/pg/database.ts'
+import { bundledService } from './bundle.ts'
 import { embeddedBinaries } from './postgres.ts'
 
 const run = promisify(execFile)
-const main = join(import.meta.dirname, '../../src/main.ts')
 
 /** Initializes as the program does, with the PostgreSQL that it finds. */
 const initializeByProgram = async (dataDir: string): Promise<void> => {
+  const main = await bundledService()
   await run(process.execPath, [main, 'organizations', 'list', '--data-dir', dataDir], {
     env: {
       PATH: process.env.PATH,

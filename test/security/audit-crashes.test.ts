@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
@@ -8,11 +7,12 @@ import { createClient } from '../../client/src/client.ts'
 import { readAuditEvents } from '../../src/storage/audit/audit.ts'
 import { chainEvents } from '../../src/workers/janitor/audit-chain.ts'
 import { startTestApp } from '../helpers/app.ts'
+import { bundledService } from '../helpers/bundle.ts'
 import { freshDatabase } from '../helpers/database.ts'
 import { createRandom } from '../helpers/random.ts'
 import { end, startService } from './replay.ts'
 
-const main = join(import.meta.dirname, '../../src/main.ts')
+const main = await bundledService()
 /** The campaign sets 10. */
 const kills = Number(process.env.SECURITY_KILLS ?? 1)
 

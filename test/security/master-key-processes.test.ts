@@ -12,12 +12,13 @@ import { countServicesWithout } from '../../src/storage/access/key-holders.ts'
 import { createSealer } from '../../src/storage/access/seal.ts'
 import { startStubNode } from '../gateway/stub-node.ts'
 import { startTestApp } from '../helpers/app.ts'
+import { bundledService } from '../helpers/bundle.ts'
 import { freshDatabase } from '../helpers/database.ts'
 import { noteSecret } from '../helpers/log-capture.ts'
 import { startReceiver } from '../webhooks/receiver.ts'
 import { end, startService } from './replay.ts'
 
-const main = join(import.meta.dirname, '../../src/main.ts')
+const main = await bundledService()
 const run = promisify(execFile)
 
 it('the master key is rotated in two running processes while webhooks are signed and delivered', {

@@ -20,6 +20,7 @@ import { layoutOf } from '../../src/storage/embedded/layout.ts'
 import { migrateDatabase } from '../../src/storage/migrations/migrate.ts'
 import { openDatabase } from '../../src/storage/pg/database.ts'
 import { readNumbers } from '../faults/program.ts'
+import { bundledService } from '../helpers/bundle.ts'
 import { embeddedBinaries } from '../helpers/postgres.ts'
 import { createRandom } from '../helpers/random.ts'
 import { authHeaders, nextNonce, type Pair } from '../helpers/signer.ts'
@@ -42,7 +43,7 @@ type Event = (typeof events)[number]
 export type Outcome = { accepted: number; replays: number; replayed: number; events: string[] }
 
 const run = promisify(execFile)
-const main = join(import.meta.dirname, '../../src/main.ts')
+const main = await bundledService()
 const path = '/v1/admin/GetOrganizationByDomain'
 const body = JSON.stringify({ domain: 'replay' })
 
