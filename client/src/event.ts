@@ -59,4 +59,6 @@ export type EventsOptions = {
   types?: readonly EventType[]
   /** Ends the iteration. */
   signal?: AbortSignal
+  /** Called when a connection was lost or refused for now, before the next one; `ready` is its first event. */
+  on_interrupt?: () => void
 }

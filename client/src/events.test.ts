@@ -19,12 +19,13 @@ describe('events', () => {
       } else response.write(event(6 + index))
     })
     const client = createClient({ base_url, ...credentials })
-    const found: (number | undefined)[] = []
-    for await (const one of client.c.events({ after: 4, types: ['transfer'] })) {
+    const found: (number | string | undefined)[] = []
+    const on_interrupt = () => found.push('interrupted')
+    for await (const one of client.c.events({ after: 4, types: ['transfer'], on_interrupt })) {
       found.push(one.sequence)
-      if (found.length === 3) break
+      if (found.length === 4) break
     }
-    expect(found).toEqual([5, 6, 7])
+    expect(found).toEqual([5, 6, 'interrupted', 7])
     expect(seen.map(({ method, path }) => `${method} ${path}`)).toEqual([
       'GET /v1/c/events?after=4&types=transfer',
       'GET /v1/c/events?after=6&types=transfer',

@@ -13,7 +13,7 @@ export type OpenEvents = (
 ) => AsyncGenerator<StreamEvent, void>
 
 const firstWaitMs = 500
-const lastWaitMs = 30_000
+const lastWaitMs = 10_000
 // Three heartbeats of the service: the connection is dead although nothing has closed it.
 const silenceMs = 50_000
 
@@ -42,7 +42,7 @@ export function createEvents(
     return { nonce, response }
   }
 
-  return async function* events(at, { after, types, chains, signal }) {
+  return async function* events(at, { after, types, chains, signal, on_interrupt }) {
     let position = after === undefined ? undefined : String(after)
     let waitMs = firstWaitMs
     let hasFollowed = false
@@ -92,6 +92,7 @@ export function createEvents(
         ending.abort()
       }
       if (signal?.aborted) return
+      on_interrupt?.()
       await clock.sleep(waitMs * (0.5 + Math.random() / 2), signal).catch(() => {})
       waitMs = Math.min(waitMs * 2, lastWaitMs)
     }
