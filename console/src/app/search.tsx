@@ -1,5 +1,5 @@
 import type { Client, ItemOf } from '@portolan/client'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Link } from '../components/link.tsx'
 import { Problem } from '../components/problem.tsx'
 import { SearchBox } from '../components/search-box.tsx'
@@ -19,8 +19,17 @@ export function Search() {
   const [query, setQuery] = useState('')
   const [results, setResults] = useState<readonly Result[] | undefined>()
   const [error, setError] = useState<unknown>()
+  /** Enter was pressed before the results were there. */
+  const isSubmitted = useRef(false)
+  /** The text that the results belong to. */
+  const answered = useRef('')
   const { path } = router.place.value
 
+  const enter = (found: readonly Result[]) => {
+    isSubmitted.current = false
+    const [first] = found
+    if (first) router.go(placeOf(account, first))
+  }
   useEffect(() => {
     setResults(undefined)
     setQuery('')
@@ -36,7 +45,11 @@ export function Search() {
     const timer = setTimeout(() => {
       account.client.admin
         .ListSearchResults({ query: text.slice(0, 200) }, { signal: controller.signal })
-        .then(({ results: found }) => setResults(found))
+        .then(({ results: found }) => {
+          answered.current = text
+          setResults(found)
+          if (isSubmitted.current) enter(found)
+        })
         .catch((failure: unknown) => {
           if (!controller.signal.aborted) setError(failure)
         })
@@ -53,12 +66,16 @@ export function Search() {
       placeholder="Address, hash, wallet or webhook"
       maxLength={200}
       query={query}
-      onQuery={setQuery}
+      onQuery={(text) => {
+        // Here and not in the effect, which runs after the next frame: Enter may be faster.
+        isSubmitted.current = false
+        setQuery(text)
+      }}
       isOpen={results !== undefined || error !== undefined}
       onClose={() => setResults(undefined)}
       onSubmit={() => {
-        const first = results?.[0]
-        if (first) router.go(placeOf(account, first))
+        if (results && answered.current === query.trim()) enter(results)
+        else isSubmitted.current = true
       }}
     >
       <Problem error={error} />
