@@ -18,10 +18,17 @@ const tones: Readonly<Record<string, 'good' | 'bad' | 'warn' | 'sea'>> = {
   WEBHOOK_STATUS_IN_PROGRESS: 'sea',
 }
 
-/** The state of a delivery. */
-export const DeliveryState = ({ status }: { status: string }) => (
-  <Badge tone={tones[status] ?? 'plain'}>{formatConstant(status, 'WEBHOOK_STATUS_')}</Badge>
-)
+/** The state of a delivery; one that is in progress after an attempt has failed at least once. */
+export const DeliveryState = ({
+  delivery: { webhook_status: status, delivery_count },
+}: {
+  delivery: Pick<Delivery, 'webhook_status' | 'delivery_count'>
+}) =>
+  status === 'WEBHOOK_STATUS_IN_PROGRESS' && delivery_count > 0 ? (
+    <Badge tone="warn">Retrying</Badge>
+  ) : (
+    <Badge tone={tones[status] ?? 'plain'}>{formatConstant(status, 'WEBHOOK_STATUS_')}</Badge>
+  )
 
 /** What a notification is about, in a few words. */
 function Subject({ delivery }: { delivery: Delivery }) {
@@ -47,7 +54,7 @@ export const deliveryColumns = (chain: Chain): Column<Delivery>[] => [
       </Link>
     ),
   },
-  { title: 'State', cell: ({ webhook_status }) => <DeliveryState status={webhook_status} /> },
+  { title: 'State', cell: (delivery) => <DeliveryState delivery={delivery} /> },
   { title: 'About', hide: 'narrow', cell: (delivery) => <Subject delivery={delivery} /> },
   {
     title: 'Attempts',
@@ -55,7 +62,7 @@ export const deliveryColumns = (chain: Chain): Column<Delivery>[] => [
     cell: ({ delivery_count }) => formatCount(delivery_count),
   },
   {
-    title: 'Delivered',
+    title: 'Last attempt',
     hide: 'narrow',
     cell: ({ delivery_time }) => <Time at={delivery_time} none="not yet" />,
   },

@@ -96,7 +96,11 @@ function SchemaField(props: FieldProps) {
       </fieldset>
     )
   const complaints = problemsOf(problems, field.path)
-  const described = [field.description && `${id}-hint`, complaints.length > 0 && `${id}-error`]
+  // A complaint in the words of the hint takes its place.
+  const hint = complaints.some(({ detail }) => detail === field.description)
+    ? undefined
+    : field.description
+  const described = [hint && `${id}-hint`, complaints.length > 0 && `${id}-error`]
     .filter(Boolean)
     .join(' ')
   const common = {
@@ -117,9 +121,9 @@ function SchemaField(props: FieldProps) {
         ) : null}
       </label>
       <Input field={field} value={value} common={common} onChange={onChange} />
-      {field.description && (
+      {hint && (
         <p class="hint" id={`${id}-hint`}>
-          {field.description}
+          {hint}
         </p>
       )}
       {complaints.length > 0 && (

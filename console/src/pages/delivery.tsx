@@ -49,7 +49,7 @@ function OneDelivery(props: { chain: Chain; webhook_id: string; webhook_history_
         title="Delivery"
         about={<Id value={webhook_history_id} label="webhook_history_id" whole />}
         actions={
-          may('RetryWebhookHistory') && (
+          may('RetryWebhookHistory', chain) && (
             <Action
               tone="primary"
               run={() => operations.RetryWebhookHistory({ webhook_history_id })}
@@ -79,7 +79,7 @@ function OneDelivery(props: { chain: Chain; webhook_id: string; webhook_history_
           <Panel title="Notification">
             <Facts
               rows={[
-                ['State', <DeliveryState key="state" status={delivery.webhook_status} />],
+                ['State', <DeliveryState key="state" delivery={delivery} />],
                 ['Type', formatConstant(delivery.notification_type, 'NOTIFICATION_TYPE_')],
                 [
                   'Webhook',
