@@ -250,7 +250,8 @@ describe.runIf(browser)('the console in a real browser', { timeout: 240_000 }, a
     await page.locator('main').focus()
     await page.keyboard.press('/')
     await page.keyboard.type(hash)
-    await page.locator('.search-results a').first().click()
+    // Before the results are there.
+    await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Transfer' }).waitFor()
     expect(clean(watched)).toEqual({ errors: [], others: [] })
   })
@@ -286,6 +287,28 @@ describe.runIf(browser)('the console in a real browser', { timeout: 240_000 }, a
     await page.reload()
     await page.getByLabel('api_key').waitFor()
     expect(clean(watched)).toEqual({ errors: [], others: [] })
+  })
+
+  test('a key that is revoked or narrow sees what it may do, and the page says why it ended', async () => {
+    const { credential } = await client.admin.CreateCredential({
+      ...{ organization_id: service.connection.organization_id!, name: 'narrow' },
+      ...{ role: 'ROLE_MEMBER', scopes: ['*:read'] },
+    })
+    const { page } = await open('light', 390, 844)
+    await signIn({ page, errors: [], requests: [] }, credential, true)
+    await visit(page, `wallets/c/${demo.wallet_id}/addresses`)
+    expect(await page.getByRole('button', { name: /Add|Remove|Rename/ }).count()).toBe(0)
+    for (const path of ['keys', 'organizations', 'gateway/nodes', 'playground/c/RegisterWallet']) {
+      await visit(page, path)
+      await page.getByText('Your key may not use this.').waitFor()
+    }
+    await client.admin.RevokeCredential({ credential_id: credential.credential_id })
+    await page.getByLabel('api_key').waitFor()
+    await page.getByRole('alert').getByText('UNAUTHENTICATED').waitFor()
+    // The key is not kept for the next load.
+    await page.reload()
+    await page.getByLabel('api_key').waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
   })
 
   testAttacks({

@@ -1,17 +1,20 @@
 import type { FunctionComponent } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Empty, PageHeader, Skeleton } from '../components/layout.tsx'
-import { Link } from '../components/link.tsx'
-import { Problem } from '../components/problem.tsx'
+import { NoPage, NotAllowed } from '../components/no-page.tsx'
 import { matchPath } from '../lib/router.ts'
-import { useApp } from './context.ts'
+import { useAccount, useApp } from './context.ts'
 
 /** What a page is given: the parameters of its address. */
 export type PageProps = { params: Readonly<Record<string, string>> }
 type PageModule = { Page: FunctionComponent<PageProps> }
 
-/** Each page is a chunk of its own. */
-const pages: readonly (readonly [pattern: string, load: () => Promise<PageModule>])[] = [
+/** Each page is a chunk of its own; some are useless to a key that may not call an operation. */
+const pages: readonly (readonly [
+  pattern: string,
+  load: () => Promise<PageModule>,
+  needs?: string,
+])[] = [
   ['', () => import('../pages/overview.tsx')],
   ['wallets', () => import('../pages/wallets.tsx')],
   ['wallets/:chain', () => import('../pages/wallets.tsx')],
@@ -31,9 +34,9 @@ const pages: readonly (readonly [pattern: string, load: () => Promise<PageModule
   ['gateway', () => import('../pages/gateway.tsx')],
   ['gateway/:tab', () => import('../pages/gateway.tsx')],
   ['local', () => import('../pages/local.tsx')],
-  ['organizations', () => import('../pages/organizations.tsx')],
-  ['organizations/:organization', () => import('../pages/organization.tsx')],
-  ['keys', () => import('../pages/keys.tsx')],
+  ['organizations', () => import('../pages/organizations.tsx'), 'ListOrganizations'],
+  ['organizations/:organization', () => import('../pages/organization.tsx'), 'ListOrganizations'],
+  ['keys', () => import('../pages/keys.tsx'), 'ListCredentials'],
   ['usage', () => import('../pages/usage.tsx')],
   ['audit', () => import('../pages/audit.tsx')],
 ]
@@ -41,16 +44,22 @@ const pages: readonly (readonly [pattern: string, load: () => Promise<PageModule
 /** The page of the current address. */
 export function Routes() {
   const { path } = useApp().router.place.value
-  for (const [pattern, load] of pages) {
+  const { may } = useAccount()
+  for (const [pattern, load, needs] of pages) {
     const params = matchPath(pattern, path)
+    if (params && needs && !may(needs))
+      return (
+        <>
+          <PageHeader title="Not allowed" />
+          <NotAllowed operation={needs} />
+        </>
+      )
     if (params) return <LazyPage key={pattern} load={load} params={params} />
   }
   return (
     <>
       <PageHeader title="Not found" />
-      <Empty title="This address has no page.">
-        <Link to="">Overview</Link>
-      </Empty>
+      <NoPage />
     </>
   )
 }
@@ -63,10 +72,26 @@ function LazyPage(props: PageProps & { load: () => Promise<PageModule> }) {
   }, [])
   if (error)
     return (
-      <Problem
-        error={new Error('A part of the console was not loaded; the service may be newer.')}
-        onRetry={() => location.reload()}
-      />
+      <>
+        <PageHeader title="Not loaded" />
+        <Empty title="A part of the console was not loaded.">
+          <p>The service did not answer, or it is newer than this page.</p>
+          {/* Browsers remember that a module was not there: only a new load asks again. */}
+          <button type="button" class="button" onClick={() => location.reload()}>
+            Load the page again
+          </button>
+        </Empty>
+      </>
     )
   return page ? <page.Page params={props.params} /> : <Skeleton lines={8} />
+}
+
+/** Loads all pages, one at a time while nothing else is to be done: they open at once, also while the service is unreachable. */
+export async function loadAhead(signal: AbortSignal): Promise<void> {
+  for (const [, load] of pages) {
+    await new Promise((resolve) => (window.requestIdleCallback ?? setTimeout)(resolve))
+    if (signal.aborted) return
+    // One that fails is loaded, or explained, when it is opened.
+    await load().catch(() => {})
+  }
 }

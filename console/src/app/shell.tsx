@@ -1,15 +1,21 @@
+import { useEffect } from 'preact/hooks'
 import { Frame } from '../components/frame.tsx'
 import { DocumentLink, Link } from '../components/link.tsx'
 import { formatConstant } from '../lib/format.ts'
 import { useAccount, useApp } from './context.ts'
 import { navigationOf } from './navigation.ts'
-import { Routes } from './routes.tsx'
+import { loadAhead, Routes } from './routes.tsx'
 import { Search } from './search.tsx'
 
 /** The console around its pages. */
 export function Shell() {
   const account = useAccount()
   const live = account.live.state.value
+  useEffect(() => {
+    const left = new AbortController()
+    void loadAhead(left.signal)
+    return () => left.abort()
+  }, [])
   return (
     <Frame
       home=""
@@ -71,6 +77,6 @@ function Navigation() {
 
 const liveTitles = {
   open: 'Events arrive as they happen',
-  connecting: 'The event stream is opened',
-  broken: 'The event stream ended: reload the page',
+  connecting: 'The event stream is opened; the page is read again when the service answers',
+  broken: 'This key gets no events: load the page again to see what is new',
 }

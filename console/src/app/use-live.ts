@@ -10,7 +10,10 @@ export function useLive(listener: (event: LiveEvent) => void): void {
   useEffect(() => live.listen((event) => latest.current(event)), [live])
 }
 
-/** Calls the action while wanted events arrive, at most once in a while: lists are read again, not per event. */
+/**
+ * Calls the action while wanted events arrive, at most once in a while: lists are read again, not per event. It is
+ * called after an interruption too.
+ */
 export function useLiveReload(
   wants: (event: LiveEvent) => boolean,
   action: () => void,
@@ -18,7 +21,7 @@ export function useLiveReload(
 ): void {
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   useLive((event) => {
-    if (timer.current !== undefined || !wants(event)) return
+    if (timer.current !== undefined || (event.type !== 'ready' && !wants(event))) return
     timer.current = setTimeout(() => {
       timer.current = undefined
       action()

@@ -1,11 +1,20 @@
 import { PortolanError } from '@portolan/client'
+import { useEffect, useRef } from 'preact/hooks'
 import { useApp } from '../app/context.ts'
 import { DocumentLink } from './link.tsx'
 
 /** A failure in the words of the problem body, with the fields and the page that explains it. */
 export function Problem(props: { error: unknown; onRetry?: (() => void) | undefined }) {
-  const { basePath } = useApp()
+  const { basePath, session } = useApp()
   const { error, onRetry } = props
+  const live = session.account.value?.live
+  const retry = useRef(onRetry)
+  retry.current = onRetry
+  // What failed while the service was unreachable is retried when it answers again.
+  useEffect(
+    () => (error ? live?.listen(({ type }) => type === 'ready' && retry.current?.()) : undefined),
+    [error, live],
+  )
   if (!error) return null
   const known = error instanceof PortolanError ? error : undefined
   return (

@@ -1,4 +1,4 @@
-import type { Client, StreamEvent } from '@portolan/client'
+import { type Client, PortolanError, type StreamEvent } from '@portolan/client'
 import { type ReadonlySignal, signal } from '@preact/signals'
 
 /** An event of the stream. */
@@ -7,27 +7,49 @@ export type LiveEvent = StreamEvent
 /** The event stream of all chains, shared by the pages. */
 export type Live = {
   state: ReadonlySignal<'connecting' | 'open' | 'broken'>
-  /** Calls the listener for every event; returns what ends that. */
+  /**
+   * Calls the listener for every event; returns what ends that. `ready` comes only after an interruption: what a page
+   * shows may be old then.
+   */
   listen(listener: (event: LiveEvent) => void): () => void
   stop(): void
 }
 
-/** Opens one stream for all pages. The client reconnects and resumes; what it throws ends the stream. */
-export function createLive(client: Client): Live {
+/** Opens one stream for all pages. The client reconnects and resumes; what it throws is passed on. */
+export function createLive(client: Client, onRefused: (error: PortolanError) => void): Live {
   const state = signal<'connecting' | 'open' | 'broken'>('connecting')
   const listeners = new Set<(event: LiveEvent) => void>()
   const stopped = new AbortController()
+  let isResumed = false
+  const on_interrupt = () => {
+    isResumed = true
+    state.value = 'connecting'
+  }
 
-  const run = async () => {
-    try {
-      for await (const event of client.events({ signal: stopped.signal })) {
-        if (event.type === 'ready') state.value = 'open'
-        for (const listener of listeners) listener(event)
+  const follow = async () => {
+    for await (const event of client.events({ signal: stopped.signal, on_interrupt })) {
+      if (event.type === 'ready') {
+        state.value = 'open'
+        if (!isResumed) continue
       }
-    } catch {
-      // Pages keep what they have and can be reloaded; the state says that they are not live.
+      for (const listener of listeners) listener(event)
     }
-    if (!stopped.signal.aborted) state.value = 'broken'
+  }
+  const run = async () => {
+    while (!stopped.signal.aborted)
+      try {
+        await follow()
+      } catch (error) {
+        if (error instanceof PortolanError && error.reason === 'EVENTS_EXPIRED') {
+          // The computer slept for longer than events are kept: from now on, and the pages are read again.
+          on_interrupt()
+          continue
+        }
+        if (error instanceof PortolanError) onRefused(error)
+        // Pages keep what they have; the state says that they are not live.
+        state.value = 'broken'
+        return
+      }
   }
   void run()
 

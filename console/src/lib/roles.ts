@@ -32,8 +32,23 @@ const showing: ReadonlySet<string> = new Set(['GetWebhookSigningSecret', 'ListWe
 export function roleFor(operation: string): Role {
   if (adminOnly.has(operation)) return 'ROLE_ADMIN'
   if (ownerOnly.has(operation)) return 'ROLE_OWNER'
-  const reads = /^(?:Get|List)/.test(operation) && !showing.has(operation)
-  return reads || operation === 'CreateStreamToken' ? 'ROLE_READER' : 'ROLE_MEMBER'
+  return isRead(operation) || operation === 'CreateStreamToken' ? 'ROLE_READER' : 'ROLE_MEMBER'
+}
+
+const isRead = (operation: string): boolean =>
+  /^(?:Get|List)/.test(operation) && !showing.has(operation)
+
+/** Whether the scopes of a key cover an operation of a chain, or of the administration. */
+export function coversOperation(
+  scopes: readonly string[],
+  operation: string,
+  on: { chain: string } = { chain: 'admin' },
+): boolean {
+  const access = isRead(operation) ? ['read', 'write'] : ['write']
+  return (
+    scopes.includes('*') ||
+    access.some((one) => scopes.includes(`${on.chain}:${one}`) || scopes.includes(`*:${one}`))
+  )
 }
 
 /** Whether a role includes another one. */

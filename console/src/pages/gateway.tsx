@@ -1,6 +1,7 @@
 import { useAccount } from '../app/context.ts'
 import type { PageProps } from '../app/routes.tsx'
 import { PageHeader } from '../components/layout.tsx'
+import { NoPage, NotAllowed } from '../components/no-page.tsx'
 import { LinkTabs } from '../components/tabs.tsx'
 import { pathTo } from '../lib/router.ts'
 import { Clients } from './gateway/clients.tsx'
@@ -32,7 +33,8 @@ export function Page({ params }: PageProps) {
       {tab === '' && <RpcPlayground />}
       {tab === 'methods' && <Methods />}
       {tab === 'clients' && <Clients />}
-      {tab === 'nodes' && may('ListNodes') && <Nodes />}
+      {tab === 'nodes' && (may('ListNodes') ? <Nodes /> : <NotAllowed operation="ListNodes" />)}
+      {!['', 'methods', 'clients', 'nodes'].includes(tab) && <NoPage />}
     </>
   )
 }

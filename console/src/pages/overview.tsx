@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'preact/hooks'
+import { useMemo, useRef, useState } from 'preact/hooks'
 import { useAccount } from '../app/context.ts'
 import { useLive, useLiveReload } from '../app/use-live.ts'
 import { Empty, PageHeader, Panel, Skeleton } from '../components/layout.tsx'
@@ -67,13 +67,19 @@ function Chains() {
       [`${event.chain}/${event.network}`]: { block: String(block_number), time: block_time ?? '' },
     }))
   })
+  // Health, lag and counts are read again: at once where something happened, else now and then.
+  useLiveReload(({ type }) => type === 'problem' || type === 'reorganization', loaded.reload)
+  useLiveReload(({ type }) => type === 'head', loaded.reload, 15_000)
+  const first = useRef<readonly Chain[] | undefined>(undefined)
+  first.current ??= loaded.data
   const headOf = (chain: Chain) => heads[`${chain.chain}/${chain.network}`]
   /** The mean time between the blocks that came while the page was open. */
   const intervalOf = (chain: Chain): number | null => {
     const head = headOf(chain)
-    const [first, last] = [toTime(chain.block_time), toTime(head?.time)]
-    const blocks = Number(BigInt(head?.block ?? 0) - BigInt(chain.block_number ?? 0))
-    return first !== undefined && last !== undefined && blocks > 0 ? (last - first) / blocks : null
+    const start = first.current?.find((one) => chainId(one) === chainId(chain))
+    const [from, to] = [toTime(start?.block_time), toTime(head?.time)]
+    const blocks = Number(BigInt(head?.block ?? 0) - BigInt(start?.block_number ?? 0))
+    return from !== undefined && to !== undefined && blocks > 0 ? (to - from) / blocks : null
   }
   const showsLag = may('ListNodes')
   return (

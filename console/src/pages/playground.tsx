@@ -6,7 +6,6 @@ import { DocumentLink, Link } from '../components/link.tsx'
 import { Problem } from '../components/problem.tsx'
 import { BrokenName } from '../components/text.tsx'
 import type { Reference } from '../lib/reference.ts'
-import { includesRole, roleFor } from '../lib/roles.ts'
 import { pathTo } from '../lib/router.ts'
 import { useResource } from '../lib/use-resource.ts'
 import { Operation } from './playground/operation.tsx'
@@ -18,7 +17,8 @@ export function Page({ params }: PageProps) {
   const operation =
     params.chain && params.operation
       ? loaded.data?.find(params.chain, params.operation)
-      : loaded.data?.operations[0]
+      : // Without a choice it is one that changes nothing.
+        loaded.data?.find('admin', 'GetCurrentCredential')
   return (
     <>
       <PageHeader
@@ -47,16 +47,16 @@ export function Page({ params }: PageProps) {
 }
 
 function Operations(props: { reference: Reference; current: string | undefined }) {
-  const { role } = useAccount()
+  const { may } = useAccount()
   const [filter, setFilter] = useState('')
   const groups = useMemo(() => {
     const wanted = filter.trim().toLowerCase()
     const found = props.reference.operations.filter(
-      ({ key, name, summary }) =>
-        includesRole(role, roleFor(name)) && `${key} ${summary}`.toLowerCase().includes(wanted),
+      ({ key, chain, name, summary }) =>
+        may(name, { chain }) && `${key} ${summary}`.toLowerCase().includes(wanted),
     )
     return Map.groupBy(found, ({ tag }) => tag)
-  }, [props.reference, filter, role])
+  }, [props.reference, filter, may])
   return (
     <Panel>
       <div class="stack">

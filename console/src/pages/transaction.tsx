@@ -54,7 +54,7 @@ function Transaction({ chain, transaction_id }: { chain: Chain; transaction_id: 
         about={<Id value={transaction_id} label="transaction_id" whole />}
         actions={
           <>
-            {state === 'SIGNED' && may('SendTransaction') && (
+            {state === 'SIGNED' && may('SendTransaction', chain) && (
               <Action
                 tone="primary"
                 run={() => operations.SendTransaction({ transaction_id })}
@@ -63,13 +63,13 @@ function Transaction({ chain, transaction_id }: { chain: Chain; transaction_id: 
                 Send
               </Action>
             )}
-            {['SENDING', 'SENT'].includes(state) && may('CreateTransaction') && (
+            {['SENDING', 'SENT'].includes(state) && may('CreateTransaction', chain) && (
               <Replace chain={chain} transaction={transaction} />
             )}
             {transaction.transaction_hash && (
               <ExplorerLink chain={chain} kind="tx" id={transaction.transaction_hash} />
             )}
-            {['CREATED', 'SIGNED'].includes(state) && may('CancelTransaction') && (
+            {['CREATED', 'SIGNED'].includes(state) && may('CancelTransaction', chain) && (
               <Action
                 tone="danger"
                 confirm="Cancel this transaction? It was never sent; its nonce is free again."
@@ -93,7 +93,7 @@ function Transaction({ chain, transaction_id }: { chain: Chain; transaction_id: 
             ))}
           </div>
         )}
-        {['CREATED', 'SIGNED'].includes(state) && may('SubmitTransactionSignature') && (
+        {['CREATED', 'SIGNED'].includes(state) && may('SubmitTransactionSignature', chain) && (
           <Signing
             key={state}
             transaction={transaction}

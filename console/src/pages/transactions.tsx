@@ -41,7 +41,7 @@ function Transactions({ chains, chain }: { chains: readonly Chain[]; chain: Chai
         about="The service has no keys: it creates, you sign, it sends and follows."
         actions={
           chosen &&
-          may('CreateTransaction') && (
+          may('CreateTransaction', chain) && (
             <>
               <button
                 type="button"

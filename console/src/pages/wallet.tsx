@@ -5,6 +5,7 @@ import { useChain } from '../app/use-chain.ts'
 import { Action } from '../components/action.tsx'
 import { PageHeader, Skeleton } from '../components/layout.tsx'
 import { NoChain } from '../components/no-chain.tsx'
+import { NoPage } from '../components/no-page.tsx'
 import { OperationDialog } from '../components/operation-form.tsx'
 import { Problem } from '../components/problem.tsx'
 import { LinkTabs } from '../components/tabs.tsx'
@@ -52,7 +53,7 @@ function Wallet({ chain, wallet_id, tab }: { chain: Chain; wallet_id: string; ta
   )
   const wallet = loaded.data
   const ask = (operation: string, title: string, submit: string, fixed = ['wallet_id']) =>
-    may(operation) && (
+    may(operation, chain) && (
       <button
         type="button"
         class="button"
@@ -86,7 +87,7 @@ function Wallet({ chain, wallet_id, tab }: { chain: Chain; wallet_id: string; ta
               {hasImport && ask('ImportAsset', 'Import a token', 'Import')}
               {isEvm(chain) && ask('RegisterContract', 'Track a token', 'Track', [])}
               {ask('RenameWallet', 'Rename', 'Rename')}
-              {may('RemoveWallet') && (
+              {may('RemoveWallet', chain) && (
                 <Action
                   tone="danger"
                   confirm={`Remove the wallet “${wallet.name}” with its addresses and webhooks? Its history stays.`}
@@ -117,6 +118,7 @@ function Wallet({ chain, wallet_id, tab }: { chain: Chain; wallet_id: string; ta
       {wallet && tab === 'addresses' && (
         <Addresses key={version} chain={chain} wallet_id={wallet_id} />
       )}
+      {!tabs.some(([name]) => name === tab) && <NoPage />}
       {asked && (
         <OperationDialog
           title={asked.title}

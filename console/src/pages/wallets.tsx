@@ -34,7 +34,7 @@ function Wallets({ chains, chain }: { chains: readonly Chain[]; chain: Chain }) 
     },
     [chainId(chain)],
   )
-  const register = may('RegisterWallet') && (
+  const register = may('RegisterWallet', chain) && (
     <button type="button" class="button primary" onClick={() => setRegistering(true)}>
       Register a wallet
     </button>

@@ -7,6 +7,7 @@ import { Action } from '../components/action.tsx'
 import { deliveryColumns } from '../components/deliveries.tsx'
 import { Empty, Facts, PageHeader, Panel, Skeleton, Stat } from '../components/layout.tsx'
 import { NoChain } from '../components/no-chain.tsx'
+import { NoPage, NotAllowed } from '../components/no-page.tsx'
 import { OperationDialog } from '../components/operation-form.tsx'
 import { Problem } from '../components/problem.tsx'
 import { PagedTable } from '../components/table.tsx'
@@ -69,7 +70,7 @@ function Webhook({ chain, webhook_id, tab }: { chain: Chain; webhook_id: string;
   const failed = list.items.filter(({ webhook_status }) => webhook_status.endsWith('FAILED')).length
   const tabs = [
     ['', 'Deliveries'],
-    ...(may('ListWebhookHeaders') ? [['headers', 'Headers']] : []),
+    ...(may('ListWebhookHeaders', chain) ? [['headers', 'Headers']] : []),
     ['receiver', 'Receiver'],
   ] as [string, string][]
   return (
@@ -85,7 +86,7 @@ function Webhook({ chain, webhook_id, tab }: { chain: Chain; webhook_id: string;
         actions={
           webhook && (
             <>
-              {may('SendTestWebhook') && (
+              {may('SendTestWebhook', chain) && (
                 <Action
                   tone="primary"
                   run={() => operations.SendTestWebhook({ webhook_id })}
@@ -94,23 +95,23 @@ function Webhook({ chain, webhook_id, tab }: { chain: Chain; webhook_id: string;
                   Send a test
                 </Action>
               )}
-              {may('RetryWebhookHistory') && failed > 0 && (
+              {may('RetryWebhookHistory', chain) && failed > 0 && (
                 <Action run={() => operations.RetryWebhookHistory({ webhook_id })} onDone={reload}>
                   Retry all failed
                 </Action>
               )}
-              {may('UpdateWebhook') && (
+              {may('UpdateWebhook', chain) && (
                 <button type="button" class="button" onClick={() => setEditing(true)}>
                   Edit
                 </button>
               )}
               {webhook.enabled
-                ? may('DisableWebhook') && (
+                ? may('DisableWebhook', chain) && (
                     <Action run={() => operations.DisableWebhook({ webhook_id })} onDone={reload}>
                       Disable
                     </Action>
                   )
-                : may('EnableWebhook') && (
+                : may('EnableWebhook', chain) && (
                     <Action
                       tone="primary"
                       run={() => operations.EnableWebhook({ webhook_id })}
@@ -119,7 +120,7 @@ function Webhook({ chain, webhook_id, tab }: { chain: Chain; webhook_id: string;
                       Enable
                     </Action>
                   )}
-              {may('RemoveWebhook') && (
+              {may('RemoveWebhook', chain) && (
                 <Action
                   tone="danger"
                   confirm="Remove this webhook? Its history stays, and nothing more is sent."
@@ -192,7 +193,13 @@ function Webhook({ chain, webhook_id, tab }: { chain: Chain; webhook_id: string;
               </Panel>
             </>
           )}
-          {tab === 'headers' && <Headers chain={chain} webhook_id={webhook_id} />}
+          {tab === 'headers' &&
+            (may('ListWebhookHeaders', chain) ? (
+              <Headers chain={chain} webhook_id={webhook_id} />
+            ) : (
+              <NotAllowed operation="ListWebhookHeaders" />
+            ))}
+          {!['', 'headers', 'receiver'].includes(tab) && <NoPage />}
           {tab === 'receiver' && <Receiver chain={chain} webhook_id={webhook_id} />}
         </div>
       )}

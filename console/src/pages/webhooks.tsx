@@ -40,7 +40,7 @@ function Webhooks({ chains, chain }: { chains: readonly Chain[]; chain: Chain })
         title="Webhooks"
         about="Signed notifications of transfers, in order and without a gap."
         actions={
-          may('RegisterWebhook') && (
+          may('RegisterWebhook', chain) && (
             <button type="button" class="button primary" onClick={() => setRegistering(true)}>
               Register a webhook
             </button>

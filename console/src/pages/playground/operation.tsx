@@ -3,6 +3,7 @@ import { useAccount, useApp } from '../../app/context.ts'
 import { Code } from '../../components/code.tsx'
 import { SchemaForm } from '../../components/form.tsx'
 import { Panel } from '../../components/layout.tsx'
+import { NotAllowed } from '../../components/no-page.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { Snippets } from '../../components/snippets.tsx'
 import { Badge } from '../../components/text.tsx'
@@ -22,7 +23,8 @@ export function Operation({
   /** The page says already what the operation does. */
   isDescribed?: boolean
 }) {
-  const { client } = useAccount()
+  const { client, may } = useAccount()
+  const isAllowed = may(operation.name, operation)
   const { baseUrl } = useApp()
   const known = operation.example as Record<string, unknown> | undefined
   const [request, setRequest] = useState(
@@ -61,13 +63,17 @@ export function Operation({
               <p class="mono soft">POST {operation.path}</p>
             </>
           )}
-          <SchemaForm
-            schema={operation.schema}
-            submit="Call"
-            {...(known && { known })}
-            onSubmit={run}
-            onChange={setRequest}
-          />
+          {isAllowed ? (
+            <SchemaForm
+              schema={operation.schema}
+              submit="Call"
+              {...(known && { known })}
+              onSubmit={run}
+              onChange={setRequest}
+            />
+          ) : (
+            <NotAllowed operation={operation.name} />
+          )}
         </div>
       </Panel>
       {outcome && (

@@ -37,7 +37,7 @@ export function Addresses({ chain, wallet_id }: { chain: Chain; wallet_id: strin
                 >
                   Transfers
                 </Link>
-                {may('RemoveAddress') && (
+                {may('RemoveAddress', chain) && (
                   <Action
                     small
                     tone="danger"

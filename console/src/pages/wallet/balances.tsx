@@ -60,7 +60,7 @@ export function Balances({ chain, wallet_id }: { chain: Chain; wallet_id: string
       flush
       title="Balances"
       actions={
-        may('RefreshAssetBalances') && (
+        may('RefreshAssetBalances', chain) && (
           <Action small run={refresh} onDone={loaded.reload}>
             Read from the chain again
           </Action>

@@ -17,7 +17,7 @@ export function Receiver({ chain, webhook_id }: { chain: Chain; webhook_id: stri
   const receiver = receivers.find((one) => one.language === language) ?? receivers[0]!
   return (
     <div class="stack">
-      {may('GetWebhookSigningSecret') && (
+      {may('GetWebhookSigningSecret', chain) && (
         <Panel
           title="Signing secret"
           actions={

@@ -23,7 +23,7 @@ export function Headers({ chain, webhook_id }: { chain: Chain; webhook_id: strin
       flush
       title="Custom headers"
       actions={
-        may('RegisterWebhookHeader') && (
+        may('RegisterWebhookHeader', chain) && (
           <button type="button" class="button small" onClick={() => setAdding(true)}>
             Add a header
           </button>
@@ -52,7 +52,7 @@ export function Headers({ chain, webhook_id }: { chain: Chain; webhook_id: strin
               title: '',
               align: 'end',
               cell: ({ webhook_header_id }) =>
-                may('RemoveWebhookHeader') && (
+                may('RemoveWebhookHeader', chain) && (
                   <Action
                     small
                     tone="danger"
