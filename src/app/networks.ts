@@ -78,12 +78,17 @@ type OnSent = (hash: string, pool: Pool) => void
 /** A network whose nodes stay connected. */
 export type KeptNetwork = { network: Network; stop(): void }
 
-/** What `/status` says of a network. */
-export type NetworkStatus = {
+/** What `/status` says of the nodes of a network, the same for every family. */
+export type NodesStatus = {
   /** `idle` while its nodes are not connected, because nothing uses the network. */
   state: 'active' | 'idle'
-  chain_id: number | null
+  chain_id: number | string | null
   head: number | null
+  upstreams: readonly NodeStatus[]
+}
+
+/** What `/status` says of a network of the gateway. */
+export type NetworkStatus = NodesStatus & {
   cache_bytes: number
   /** Open WebSocket streams and the last block delivered to clients; null without clients. */
   streams: {
@@ -93,7 +98,6 @@ export type NetworkStatus = {
     notifications: number
     head: number | null
   }
-  upstreams: NodeStatus[]
 }
 
 /**

@@ -11,7 +11,7 @@ import { listEvents } from '../storage/tracking/operational-events.ts'
 import type { ListedEventRow } from '../storage/tracking/tables.ts'
 import type { Courier } from '../workers/webhooks/courier.ts'
 import type { Config } from './config/schema.ts'
-import type { Networks } from './networks.ts'
+import type { Networks, NodesStatus } from './networks.ts'
 import type { Query } from './query.ts'
 import type { Wallets } from './wallets.ts'
 
@@ -85,7 +85,7 @@ export function createStatus(options: {
   networks?: Pick<Networks, 'status'> | undefined
   /** WebSockets by the path of their network. */
   connections?: () => ReadonlyMap<string, number> | undefined
-  wallets?: Pick<Wallets, 'status'> | undefined
+  wallets?: Pick<Wallets, 'status' | 'nodes'> | undefined
   queries?: Pick<Query, 'status'> | undefined
   courier?: Pick<Courier, 'status'> | undefined
   clock: Clock
@@ -95,7 +95,7 @@ export function createStatus(options: {
   const { current, db, limiter, networks, wallets, courier, clock, version, database } = options
   const begun = clock.now()
   return async () => {
-    const running = networks?.status(options.connections?.()) ?? {}
+    const running = nodesByChain(networks?.status(options.connections?.()), wallets?.nodes())
     const pending = options.queries?.status() ?? {}
     const server_version = await probe(db).catch(() => undefined)
     // The gaps are rows: skipped while the database does not answer.
@@ -141,6 +141,24 @@ export function createStatus(options: {
       ),
     }
   }
+}
+
+/**
+ * The nodes of every network, in one place for all families: those of EVM networks belong to the gateway, the others
+ * to the chain that is tracked. Neither needs the database, so that nodes are shown while it is unreachable.
+ */
+const nodesByChain = (
+  ofGateway: Record<string, Record<string, NodesStatus>> = {},
+  ofTracking: ReturnType<Wallets['nodes']> = [],
+): Record<string, Record<string, NodesStatus>> => {
+  const chains = { ...ofGateway }
+  for (const { chain, network, chain_id, head, upstreams } of ofTracking)
+    if (upstreams.length > 0)
+      chains[chain] = {
+        ...chains[chain],
+        [network]: { state: 'active', chain_id, head, upstreams },
+      }
+  return chains
 }
 
 /** What is said of the default network under its name, and of the other networks by theirs. */

@@ -1,7 +1,7 @@
 // Tracks wallets: opens networks and starts the workers that the roles of the process ask for: tracker, importer and
 // token metadata, sender, and the watch. A network whose nodes are unreachable does not stop the service: its state is in `problems()`.
 
-import type { Chain } from '../chains/chain.ts'
+import type { Chain, ChainNodes } from '../chains/chain.ts'
 import { OperationError } from '../contract/errors/errors.ts'
 import type { Chains, OpenChain } from '../domain/context.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -47,8 +47,8 @@ export type Wallets = {
   chains: Chains
   /** For `/status`: by the name of the chain, then by that of the network. */
   status(): Promise<Record<string, Record<string, TrackingStatus>>>
-  /** The nodes that the chains own, for metrics. */
-  nodes(): NetworkNodes[]
+  /** The nodes that the chains own; without a database query. Empty where they belong to the gateway (C). */
+  nodes(): (NetworkNodes & Pick<ChainNodes, 'chain_id' | 'head'>)[]
   /** How long the work for new blocks took. */
   timings(): TrackerTimings[]
   /** How far this process knows the tracked networks to be; without a database query. */
@@ -306,23 +306,23 @@ export async function openWallets(
         // `/status` must answer while the database is unreachable.
         const gaps = await tracker.gaps().catch(() => [])
         const transactions = await sender?.status()
-        const nodes = chain.status?.()
+        const { upstreams, ...nodes } = chain.status?.() ?? {}
         chains[name.chain] ??= {}
         chains[name.chain]![name.network] = {
           ...tracker.status(),
           ...watch.health(),
           gaps,
-          ...(nodes && { nodes }),
+          ...(Object.keys(nodes).length > 0 && { nodes }),
           ...(transactions && { transactions }),
         }
       }
       return chains
     },
     nodes: () =>
-      [...tracked.values()].map(({ name, chain }) => ({
-        ...name,
-        upstreams: chain.status?.().upstreams ?? [],
-      })),
+      [...tracked.values()].map(({ name, chain }) => {
+        const { chain_id = null, head = null, upstreams = [] } = chain.status?.() ?? {}
+        return { ...name, chain_id, head, upstreams }
+      }),
     timings: () =>
       [...tracked.values()].map(({ name, tracker }) => ({ ...name, ...tracker.timings() })),
     tracked: () =>

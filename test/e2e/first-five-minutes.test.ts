@@ -154,6 +154,53 @@ describe.each(['c', 't', 's', 'p'] as const)('variant %s', (variant) => {
   })
 })
 
+// After the deposits: every node has been used, so that no field is empty for lack of calls.
+test('status, metrics and portolan chains describe the nodes of all families by the same fields and words', async () => {
+  const { admin_url } = service.connection
+  const read = (path: string) =>
+    fetch(new URL(path, admin_url), { signal: AbortSignal.timeout(20_000) })
+  const status = (await (await read('/status')).json()) as {
+    chains: Record<string, { nodes: Record<string, { upstreams: Record<string, unknown>[] }> }>
+  }
+  const metrics = await (await read('/metrics')).text()
+  const table = await portolan(['chains'], { dataDir })
+  const [heading = '', ...rows] = table.stdout.split('\n\n')[0]!.split('\n')
+  const cellsOf = (row: string) => row.split(/ {2,}/)
+  expect(cellsOf(heading)).toEqual(
+    'CHAIN ID NODE STATE HEAD LAG P50 P95 ERRORS BREAKER CAPABILITIES'.split(' '),
+  )
+  for (const chain of ['c', 't', 's', 'p']) {
+    const [node] = status.chains[chain]!.nodes.mainnet!.upstreams
+    expect(node, chain).toMatchObject({
+      state: 'healthy',
+      reason: '',
+      head: expect.any(Number),
+      lag: expect.any(Number),
+      latency_ms: { p50: expect.any(Number), p95: expect.any(Number) },
+      error_rate: expect.any(Number),
+      breaker: 'closed',
+      capabilities: expect.any(Array),
+      requests: expect.any(Number),
+      errors: expect.any(Number),
+    })
+    const labels = `{chain="${chain}",network="mainnet",upstream="${node!.name}"`
+    for (const name of nodeMetrics)
+      expect(metrics, chain).toContain(`portolan_upstream_${name}${labels}`)
+    const row = cellsOf(rows.find((one) => one.startsWith(`${chain}/mainnet `)) ?? '')
+    const millis = expect.stringMatching(/^\d+ ms$/)
+    const number = expect.stringMatching(/^\d+$/)
+    expect(row.slice(3, 10), chain).toEqual([
+      ...['healthy', number, number, millis, millis],
+      ...[expect.stringMatching(/^\d+\.\d %$/), 'closed'],
+    ])
+  }
+})
+
+const nodeMetrics = [
+  ...['up', 'head', 'lag', 'error_rate', 'breaker', 'requests_total', 'errors_total'],
+  ...['latency_p50_seconds', 'latency_p95_seconds', 'request_seconds_count'],
+]
+
 test('every state of a managed transaction is reported by a signed webhook', async () => {
   const receiver = await startReceiver()
   const own = client().c

@@ -1,9 +1,12 @@
-import type { NetworkStatus } from '../networks.ts'
+import type { NetworkStatus, NodesStatus } from '../networks.ts'
 
 /** What one process says of itself to the operator. */
 export type ProcessStatus = { name: string; status: Record<string, unknown> }
 
-type Chain = Record<string, unknown> & { nodes?: Record<string, NetworkStatus> }
+type Chain = Record<string, unknown> & { nodes?: Record<string, Nodes> }
+
+// Only networks of the gateway have a cache and streams.
+type Nodes = NodesStatus & Partial<NetworkStatus>
 
 /** The status of several processes as that of one service: each part from where it runs, counts added up. */
 export function mergeStatus(processes: readonly ProcessStatus[]): Record<string, unknown> {
@@ -28,23 +31,31 @@ function mergeChain(known: Chain | undefined, chain: Chain): Chain {
 }
 
 /** One process may use a network that is idle in another. */
-function mergeNetwork(known: NetworkStatus | undefined, next: NetworkStatus): NetworkStatus {
+function mergeNetwork(known: Nodes | undefined, next: Nodes): Nodes {
   if (!known) return next
   const shown = known.state === 'active' ? known : next
   return {
     ...shown,
     chain_id: known.chain_id ?? next.chain_id,
     head: highest(known.head, next.head),
-    cache_bytes: known.cache_bytes + next.cache_bytes,
-    streams: {
-      connections: known.streams.connections + next.streams.connections,
-      subscriptions: known.streams.subscriptions + next.streams.subscriptions,
-      filters: known.streams.filters + next.streams.filters,
-      notifications: known.streams.notifications + next.streams.notifications,
-      head: highest(known.streams.head, next.streams.head),
-    },
+    ...(known.streams &&
+      next.streams && {
+        cache_bytes: (known.cache_bytes ?? 0) + (next.cache_bytes ?? 0),
+        streams: mergeStreams(known.streams, next.streams),
+      }),
   }
 }
+
+const mergeStreams = (
+  known: NetworkStatus['streams'],
+  next: NetworkStatus['streams'],
+): NetworkStatus['streams'] => ({
+  connections: known.connections + next.connections,
+  subscriptions: known.subscriptions + next.subscriptions,
+  filters: known.filters + next.filters,
+  notifications: known.notifications + next.notifications,
+  head: highest(known.head, next.head),
+})
 
 const highest = (one: number | null, other: number | null): number | null =>
   one === null ? other : other === null ? one : Math.max(one, other)

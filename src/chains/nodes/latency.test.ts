@@ -6,6 +6,7 @@ test('quantiles of the last calls', () => {
   const latency = createLatency()
   for (let ms = 1; ms < 20; ms++) latency.add(ms)
   expect(latency.quantile(0.5)).toBeUndefined()
+  expect(latency.quantile(0.5, 1)).toBe(10)
   for (let ms = 20; ms <= 100; ms++) latency.add(ms)
   expect(latency.quantile(0.5)).toBe(51)
   expect(latency.quantile(0.95)).toBe(96)

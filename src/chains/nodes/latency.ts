@@ -5,15 +5,16 @@ export type Latency = {
   add(ms: number): void
   /** Weighted towards the last calls. */
   mean(): number
-  /** Undefined until enough calls have been seen. */
-  quantile(share: number): number | undefined
+  /** Undefined until enough calls have been seen: as many as a decision needs, or fewer to show it. */
+  quantile(share: number, minSamples?: number): number | undefined
   /** All calls since the start, in seconds. */
   counts(): HistogramCounts
 }
 
 // The quantile is that of the last calls: a node that was slow an hour ago is not judged by it.
 const ringSize = 128
-const minSamples = 20
+// Of fewer calls one slow one is a quantile, which hedging would act on.
+const usualSamples = 20
 const weight = 0.1
 
 /** Keeps the last calls. */
@@ -22,7 +23,7 @@ export function createLatency(): Latency {
   const histogram = createHistogram(callBounds)
   let count = 0
   let mean = 0
-  // Sorting costs more than a call: the sorted copy serves until a quarter of the ring is new.
+  // Sorting costs more than a call: the sorted copy serves until a quarter of it is new.
   let sorted = new Float64Array(0)
   let sortedAt = 0
   return {
@@ -33,9 +34,9 @@ export function createLatency(): Latency {
     },
     mean: () => mean,
     counts: histogram.read,
-    quantile: (share) => {
+    quantile: (share, minSamples = usualSamples) => {
       if (count < minSamples) return undefined
-      if (sorted.length === 0 || count - sortedAt >= ringSize / 4) {
+      if (sorted.length === 0 || count - sortedAt >= sorted.length / 4) {
         sorted = ring.slice(0, Math.min(count, ringSize)).sort()
         sortedAt = count
       }

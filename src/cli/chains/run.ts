@@ -1,6 +1,5 @@
-import type { NetworkStatus } from '../../app/networks.ts'
+import type { NodesStatus } from '../../app/networks.ts'
 import type { ShownEvent } from '../../app/status.ts'
-import type { ChainNodes } from '../../chains/chain.ts'
 import type { TrackerHealth } from '../../workers/tracker/watch.ts'
 import { findAdminUrl } from '../admin-url.ts'
 import { CliError } from '../cli-error.ts'
@@ -12,11 +11,11 @@ type Options = GlobalOptions & { url?: string; json?: boolean }
 type ChainStatus = {
   kind: string
   networks: string[]
-  /** Of EVM chains: each network's. */
-  nodes?: Record<string, NetworkStatus>
+  /** By network; missing where it has not been used yet. */
+  nodes?: Record<string, NodesStatus>
   /** Where wallets are tracked: on the default network, and on others. */
-  tracking?: Tracking & { nodes?: ChainNodes }
-  tracking_of_networks?: Record<string, Tracking & { nodes?: ChainNodes }>
+  tracking?: Tracking
+  tracking_of_networks?: Record<string, Tracking>
 }
 
 /** The state of the tracking of one network. */
@@ -105,24 +104,14 @@ export async function readStatus(admin_url: string): Promise<Status> {
   return (await answer.json()) as Status
 }
 
-function chainRows(tag: string, chain: ChainStatus): string[][] {
-  const { kind, networks, nodes } = chain
-  if (nodes)
-    return Object.entries(nodes).flatMap(([network, status]) =>
-      nodeRows(`${tag}/${network}`, status),
-    )
-  // Only EVM chains report nodes per network; the other families report them with their tracking.
-  const tracked = new Map(trackedNetworks({ [tag]: chain }).map(([, one]) => [one.network, one]))
-  return networks.flatMap((network) => {
+const chainRows = (tag: string, { kind, networks, nodes = {} }: ChainStatus): string[][] =>
+  networks.flatMap((network) => {
     const name = `${tag}/${network}`
-    const found = tracked.get(network)?.nodes
-    return found?.upstreams
-      ? nodeRows(name, found)
-      : [[name, '', '', `idle: ${kind}, not used yet`]]
+    const found = nodes[network]
+    return found ? nodeRows(name, found) : [[name, '', '', `idle: ${kind}, not used yet`]]
   })
-}
 
-const nodeRows = (chain: string, { chain_id, upstreams = [] }: ChainNodes): string[][] =>
+const nodeRows = (chain: string, { chain_id, upstreams }: NodesStatus): string[][] =>
   upstreams.map((node) => [
     chain,
     shorten(`${chain_id ?? node.chain_id ?? '-'}`),

@@ -1,7 +1,11 @@
+// The screen of `portolan status`. Plain text, redrawn as a whole: there is no state of the terminal to repair when the
+// command is interrupted.
+
 import { styleText } from 'node:util'
 import { durationText, leftText } from '../progress.ts'
 import { formatTable } from '../table.ts'
 
+// Only what is shown here is declared: a service of another version may report more or less.
 type Tracking = {
   network: string
   state: string
@@ -36,8 +40,8 @@ export type ShownStatus = {
       default_network: string
       networks: readonly string[]
       nodes?: Record<string, ShownNodes>
-      tracking?: Tracking & { nodes?: ShownNodes }
-      tracking_of_networks?: Record<string, Tracking & { nodes?: ShownNodes }>
+      tracking?: Tracking
+      tracking_of_networks?: Record<string, Tracking>
     }
   >
 }
@@ -49,6 +53,7 @@ export function createScreen({
   stream,
   columns,
 }: Terminal): (status: ShownStatus, now: number) => string {
+  // By network, so bounded by the configuration.
   const before = new Map<string, { block: number; now: number }>()
   const colour = (name: 'green' | 'yellow' | 'red' | 'bold', text: string) =>
     styleText(name, text, { stream: stream as NodeJS.WritableStream & { isTTY?: boolean } })
@@ -117,11 +122,12 @@ const trackedOf = (
         [
           `${chain}/${tracking.network}`,
           tracking,
-          (one.nodes?.[tracking.network] ?? tracking.nodes)?.upstreams ?? [],
+          one.nodes?.[tracking.network]?.upstreams ?? [],
         ] as const,
     ),
   )
 
+// The first four counts, whatever they are called, so that the line fits a terminal of 80 columns.
 function webhookLine(webhooks: Record<string, unknown> | undefined): string | undefined {
   const numbers = Object.entries(webhooks ?? {}).filter(([, value]) => typeof value === 'number')
   if (numbers.length === 0) return undefined

@@ -69,17 +69,13 @@ test('says why there are no nodes', () => {
   expect(text).toContain('Nodes are not shown: No service is running here.')
 })
 
-test('lists the nodes of gateways and of tracking', () => {
+test('lists the nodes of every family', () => {
   const node = {
     ...{ name: 'a', state: 'healthy', requests: 3, errors: 1, latency_ms: { p50: 1, p95: 2.4 } },
   }
   const chains = {
     c: { kind: 'evm', networks: [], nodes: { mainnet: { upstreams: [node] } } },
-    t: {
-      kind: 'ton',
-      networks: [],
-      tracking: { network: 'mainnet', nodes: { upstreams: [node] } },
-    },
+    t: { kind: 'ton', networks: [], nodes: { mainnet: { upstreams: [node] } } },
   }
   expect(nodesOf(chains as never)).toEqual([
     { name: 'c/mainnet a', state: 'healthy', calls: 3, errors: 1, refused: 0, p95_ms: 2 },

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util'
 import type { NodeStatus } from '../../chains/nodes/status.ts'
 import type { Busiest, CallCounts } from '../../storage/access/busiest.ts'
-import { type Status, trackedNetworks } from '../chains/run.ts'
+import type { Status } from '../chains/run.ts'
 import { formatTable } from '../table.ts'
 
 /** A node with its calls since the start of the service. */
@@ -12,18 +12,13 @@ export type Snapshot = Busiest & { nodes: BusyNode[]; problem?: string }
 
 type Terminal = { stream: NodeJS.WritableStream; columns: number; rows: number }
 
-/** The nodes of every chain, those of the gateway and those of tracking. */
-export const nodesOf = (chains: Status['chains']): BusyNode[] => {
-  const ofGateway = Object.entries(chains).flatMap(([chain, { nodes = {} }]) =>
-    Object.entries(nodes).flatMap(([network, { upstreams = [] }]) =>
+/** The nodes of every chain, of any family. */
+export const nodesOf = (chains: Status['chains']): BusyNode[] =>
+  Object.entries(chains).flatMap(([chain, { nodes = {} }]) =>
+    Object.entries(nodes).flatMap(([network, { upstreams }]) =>
       upstreams.map((node) => busyNode(`${chain}/${network}`, node)),
     ),
   )
-  const ofTracking = trackedNetworks(chains).flatMap(([chain, { network, nodes }]) =>
-    (nodes?.upstreams ?? []).map((node) => busyNode(`${chain}/${network}`, node)),
-  )
-  return [...ofGateway, ...ofTracking]
-}
 
 const busyNode = (place: string, { name, state, requests, errors, latency_ms }: NodeStatus) => ({
   ...{ name: `${place} ${name}`, state, calls: requests, errors, refused: 0 },

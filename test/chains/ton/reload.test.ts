@@ -33,7 +33,7 @@ test('another node of T replaces the network, without a failed call, and trackin
   isOver = true
   await working
   expect([...statuses]).toEqual([200])
-  const { upstreams: nodes } = (await app.admin('/status')).json.chains.t.tracking.nodes
+  const { upstreams: nodes } = (await app.admin('/status')).json.chains.t.nodes.mainnet
   expect(nodes).toHaveLength(1)
   expect(nodes[0].name).toContain('localhost')
 
