@@ -1,3 +1,6 @@
+// Metrics of the recorder of pending transactions, read when they are scraped. Its bounds matter most here: public networks
+// announce more than any record can hold.
+
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { PendingStatus } from '../../workers/pending/pending.ts'
 

@@ -1,3 +1,6 @@
+// Metrics of streams. The parts count by themselves, in plain numbers on the path of each notification, and are read when
+// they are scraped: a counter of the library costs a look-up of its labels with every call.
+
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Streams } from '../../gateway/streams/feed-streams.ts'
 import type { Sockets } from '../../http/websocket/websocket.ts'

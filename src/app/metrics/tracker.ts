@@ -53,6 +53,7 @@ export function registerTrackerMetrics(
   const counter = each.bind(undefined, 'counter')
   gauge('portolan_tracker_block', 'The last block that is stored.', (one) => one.block_number)
   gauge('portolan_tracker_head', 'The newest block that the nodes have shown.', (one) => one.head)
+  // Every process that may track exports its networks: one of them leads, and an alert reports when none does.
   gauge('portolan_tracker_leading', '1 where this process tracks the chain.', (one) =>
     one.state === 'leading' ? 1 : 0,
   )
@@ -72,6 +73,7 @@ export function registerTrackerMetrics(
   counter(
     'portolan_tracker_forged_blocks_total',
     'Blocks in which a node gave a false sender.',
+    // Not zero means a dishonest node: blocks are accepted from another one, but the operator should remove it.
     (one) => one.forged_blocks,
   )
   gauge(

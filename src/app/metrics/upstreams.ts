@@ -55,6 +55,7 @@ export function registerUpstreamMetrics(
     'Calls to the node that failed.',
     ({ errors }) => errors,
   )
+  // As a number: a label with the state would make a new series with each change.
   each('gauge', 'portolan_upstream_breaker', '0 closed, 1 half open, 2 open.', ({ breaker }) =>
     ['closed', 'half_open', 'open'].indexOf(breaker),
   )
@@ -70,6 +71,7 @@ export function registerUpstreamMetrics(
     '95 % of the last calls took no longer.',
     ({ latency_ms }) => latency_ms && latency_ms.p95 / 1000,
   )
+  // The quantiles above are of one process. This histogram can be added up over processes and time.
   showHistogram(
     registry,
     {

@@ -1,3 +1,5 @@
+// The checks of the database and of Redis. They change nothing: no directory is made and no migration is applied.
+
 import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

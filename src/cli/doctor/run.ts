@@ -1,3 +1,6 @@
+// `portolan doctor`: what a start would find, without starting. Checks are generators, so that each finding is printed when
+// it is known: a database that does not answer takes ten seconds.
+
 import { checkSecrets } from '../../app/config/load.ts'
 import { ConfigError } from '../../app/config/problem.ts'
 import type { Config } from '../../app/config/schema.ts'
@@ -46,6 +49,7 @@ async function* examine(shell: Shell, options: GlobalOptions): AsyncGenerator<Fi
   }
 }
 
+// In the order of the start. None depends on the one before, because a person wants all problems in one run.
 const checks: Record<string, (context: DoctorContext) => AsyncIterable<Finding>> = {
   'data directory': checkDataDir,
   disk: checkDisk,

@@ -13,6 +13,7 @@ export async function askAnswers(): Promise<Answers | undefined> {
     })),
     required: true,
   })
+  // Nothing is written until the last answer, so that breaking off needs no cleaning up.
   if (isCancel(tags)) return undefined
   const chains: Answers['chains'] = {}
   for (const tag of tags) {
@@ -61,6 +62,7 @@ async function askNodes(tag: InitTag): Promise<CheckedNode[] | undefined> {
         ? `It answers${node.chain_id === undefined ? '' : `: chain ${node.chain_id}`}.`
         : `It does not answer: ${node.problem}.`,
     )
+    // A network whose nodes are of two chains would be refused at the start; here the person can still correct it.
     const known = nodes.find(({ chain_id }) => chain_id !== undefined)?.chain_id
     if (known !== undefined && node.chain_id !== undefined && node.chain_id !== known)
       log.warn(`The other nodes are on chain ${known}: this one is left out.`)

@@ -1,3 +1,6 @@
+// `portolan init`. Nodes are asked before the file is written, but one that does not answer is written with a note: the
+// file may be made before the node runs.
+
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
@@ -21,6 +24,7 @@ export async function runInit(
     throw new CliError(`${options.output} already exists; use --force to overwrite.`)
   const answers = await gather(shell, options, words)
   if (!answers) return note(shell, 'Nothing was written.')
+  // For the owner only: addresses of providers often contain an access key.
   await writeFile(file, initYaml(answers), { mode: 0o600 })
   const isFound = file === resolve(shell.cwd, 'portolan.yaml')
   const flags = isFound ? '' : ` --config ${options.output}`
@@ -40,6 +44,7 @@ async function gather(
       throw usageError(
         'Without a terminal, pass the nodes as options, such as --c http://127.0.0.1:8545.',
       )
+    // The library of questions is loaded where they are asked, and by no other command.
     const { askAnswers } = await import('./questions.ts')
     return await askAnswers()
   }

@@ -1,3 +1,6 @@
+// The file that `portolan init` writes. Text and not a YAML document, because most of its value are the comments. Values
+// of the person go through `stringify`, so that no address can break out of its place.
+
 import { stringify } from 'yaml'
 import {
   type Answers,
@@ -50,6 +53,7 @@ ${nodesYaml(nodes)}`
 
 function namedYaml(name: string, { variant, networks }: NamedChain): string {
   const names = Object.keys(networks)
+  // The key is written only where it differs from the default.
   const first = names.includes('mainnet') ? undefined : names[0]
   return `  ${name}:
     # C: wallets and gateway. [C, Q] in \`variants\` adds the chain queries.
@@ -63,6 +67,7 @@ ${Object.entries(networks)
 const networkYaml = (network: string, { nodes, notes, settings }: NamedNetwork): string =>
   `${notes.map((line) => `      # ${line}\n`).join('')}      ${network}:
 ${Object.entries(settings)
+  // Settings of well-known chains are words and lists of numbers, which YAML reads without quotes.
   .map(([key, value]) => `        ${key}: ${JSON.stringify(value).replaceAll('"', '')}\n`)
   .join('')}${nodesYaml(nodes)}`
 

@@ -1,3 +1,6 @@
+// What `portolan listen` says of deliveries: signature, duplicates and missing numbers. It checks with the published client,
+// as a receiver would, so that it also shows whether the documented way works.
+
 import { verifyWebhook } from '../../../client/src/webhook.ts'
 import { decimalText, tokenUnit } from '../../app/embedded/event-line.ts'
 import type { Delivery } from './receiver.ts'
@@ -20,6 +23,7 @@ type Body = {
 
 /** Checks deliveries and describes them, each in some lines of text or one of JSON. */
 export function createJournal({ secrets, json }: { secrets: readonly string[]; json: boolean }) {
+  // For the life of one command on a developer's machine, so without a bound of its own.
   const seen = new Set<string>()
   const highest = new Map<string, number>()
   const missing = new Map<string, Set<number>>()

@@ -8,7 +8,9 @@ import { type LogFilter, lineText, readLine } from './line.ts'
 
 type Options = GlobalOptions & LogFilter & { follow?: boolean; json?: boolean }
 
+// Polled and not watched: events of the file system are unreliable on network and container volumes.
 const pollMs = 500
+// Memory is bounded by this and by the longest line.
 const chunkBytes = 65_536
 
 /** Prints the lines of a log that pass the filter. */
@@ -52,6 +54,7 @@ async function readFrom(
   try {
     let position = 0
     let rest = ''
+    // With state: a character may lie across two chunks.
     const decoder = new TextDecoder()
     while (!stopping.signal.aborted) {
       const { bytesRead, buffer } = await handle.read(

@@ -1,3 +1,6 @@
+// Adds and removes nodes in the configuration file. The document is edited and not written anew, so that comments and order
+// stay. A running service reloads it and replaces only what has changed.
+
 import { isMap, isSeq } from 'yaml'
 import { isLiteServer } from '../../app/config/lite-server-text.ts'
 import type { ChainSettings } from '../../app/config/sections/chains.ts'
@@ -23,6 +26,7 @@ export async function addNode(
   const { chain_id, upstreams } = settings.networks[at.network]!
   if (upstreams.some((node) => node.url === url))
     throw new CliError(`${chainText(at)} has this node already.`)
+  // Before the file is changed. A node that is down is accepted: it may be added before it runs.
   const [answer] = await askNodes(shell, settings.kind, [url])
   if (chain_id !== undefined && answer?.chain_id !== undefined && answer.chain_id !== chain_id)
     throw new CliError(
@@ -54,9 +58,11 @@ export async function removeNode(
     const nodes = document.getIn(path)
     if (!isSeq(nodes)) throw notInFile(at)
     const index = nodes.items.findIndex(
+      // By name or by address, as `portolan chains` and the file show it.
       (item) => isMap(item) && (item.get('url') === node || item.get('name') === node),
     )
     if (index < 0) throw new CliError(`${chainText(at)} has no such node in the file.`)
+    // The schema demands one node; a file without any would not load at the next start.
     if (nodes.items.length === 1)
       throw new CliError(
         `This is the only node of ${chainText(at)}. Add another one first, or use "portolan chains remove".`,

@@ -1,3 +1,6 @@
+// `portolan migrate`. The service migrates at its start by itself; the command is for operators who want to see the locks
+// first, or to migrate before the new version is rolled out.
+
 import { silentLog } from '../../lib/log.ts'
 import { readMigrations } from '../../storage/migrations/files.ts'
 import { describeHolder, type Holder } from '../../storage/migrations/lock.ts'
@@ -56,6 +59,7 @@ function showPlan(
     print(shell, 'The database has the schema of this version already.')
     return
   }
+  // From the statistics of the server: counting rows would itself read the table.
   const expected = (duration: string, table: string): string => {
     const size = sizes.get(table)
     if (duration !== 'scan' || !size) return duration === 'instant' ? 'a moment' : 'short'

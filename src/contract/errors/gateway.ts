@@ -1,3 +1,6 @@
+// Refusals of the gateway itself. Errors of nodes are not here: they are passed on as the node wrote them, so that clients
+// of Ethereum libraries find the messages they know. The JSON-RPC codes are those of EIP-1474 where it has one.
+
 import { filterIdleMinutes } from '../limits.ts'
 import type { ErrorRow } from './row.ts'
 
@@ -19,6 +22,7 @@ export const gatewayErrors = {
     title: 'A parameter of the method is not valid',
     help: 'Fix the parameter named in the message. Quantities are `0x` and hex digits without leading zeros, byte data is `0x` and two digits per byte. The gateway answers this with HTTP 200.',
   },
+  // Before a node is asked: each has a limit of its own, and a range that some accept would fail by chance.
   LOG_RANGE_TOO_LARGE: {
     status: 400,
     code: 'INVALID_ARGUMENT',
@@ -43,6 +47,7 @@ export const gatewayErrors = {
     title: 'The answer of the node is too large',
     help: 'Request less at once. The gateway answers this with HTTP 200.',
   },
+  // One answer whatever is wrong with the key, so that keys cannot be probed.
   INVALID_KEY: {
     status: 401,
     code: 'UNAUTHENTICATED',
@@ -83,6 +88,7 @@ export const gatewayErrors = {
     title: 'The gateway does not offer this method',
     help: 'The operator may allow further read methods with `gateway.allowed_methods`. Subscriptions need a WebSocket. The gateway answers this with HTTP 200.',
   },
+  // The text of geth, by which libraries recognize that they must install the filter again.
   FILTER_NOT_FOUND: {
     status: 404,
     code: 'NOT_FOUND',
@@ -91,6 +97,7 @@ export const gatewayErrors = {
     title: 'Filter not found',
     help: `Create a new filter and read missed logs with \`getLogs\`. A filter expires after ${filterIdleMinutes} minutes without a poll, or when its buffer is full; a filter of another key gives the same answer. The gateway answers this with HTTP 200.`,
   },
+  // An extension: the client reads the missed blocks by calls and subscribes without `resume`.
   RESUME_BLOCK_NOT_FOUND: {
     status: 404,
     code: 'NOT_FOUND',

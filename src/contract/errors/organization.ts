@@ -1,3 +1,6 @@
+// Refusals of administration. What belongs to another organization is "not found" for everyone but administrators of the
+// installation, so that ids cannot be probed.
+
 import type { ErrorRow } from './row.ts'
 
 /** Failures of administration; part of the one table of errors. */

@@ -1,3 +1,6 @@
+// Requests that are wrong in themselves, before or after authentication. `errors` lists every bad field at once, so that a
+// client is corrected in one step.
+
 import type { ErrorRow } from './row.ts'
 
 /** Requests that cannot be read or checked; part of the one table of errors. */
@@ -10,6 +13,7 @@ export const requestErrors = {
     title: 'The request is not valid',
     help: 'Fix the fields listed in `errors`. Field reasons: REQUIRED, AT_LEAST_ONE_REQUIRED, UNKNOWN_FIELD, INVALID_TYPE, INVALID_FORMAT, NOT_ALLOWED, TOO_SHORT, TOO_LONG, TOO_FEW, TOO_MANY, OUT_OF_RANGE, INVALID_ADDRESS, INVALID_TOKEN, INVALID_CONTRACT, INVALID_ENDPOINT, INVALID_HEADER, INVALID_SIGNATURE, WOULD_FAIL.',
   },
+  // Written by the server of HTTP, before any route: such a request has no operation and no credential.
   MALFORMED_REQUEST: {
     status: 400,
     code: 'INVALID_ARGUMENT',
@@ -26,6 +30,8 @@ export const requestErrors = {
     title: 'The body is not valid JSON',
     help: 'Send one JSON object in UTF-8, without duplicate keys, NUL characters, lone surrogates or more than 16 levels. An empty body counts as `{}`.',
   },
+  // One answer for a token of another list, another organization and a changed one: the token is sealed, and which part of
+  // it does not fit is not shown.
   INVALID_PAGE_TOKEN: {
     status: 400,
     code: 'INVALID_ARGUMENT',

@@ -1,3 +1,6 @@
+// Failures that are not the fault of the request. Each says whether a retry is safe, because a caller cannot know from a
+// status whether something was changed.
+
 import type { ErrorRow } from './row.ts'
 
 /** Failures of the service itself and of what it depends on; part of the one table of errors. */
@@ -26,6 +29,7 @@ export const serviceErrors = {
     title: 'The database is unreachable',
     help: 'Retry after the time in `Retry-After`. Nothing was changed, unless the answer was lost on the way: reading first is safe.',
   },
+  // 421 and not 404, so that a proxy which routes to the wrong process is noticed as such.
   ROLE_NOT_SERVED: {
     status: 421,
     code: 'FAILED_PRECONDITION',

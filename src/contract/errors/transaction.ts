@@ -1,3 +1,6 @@
+// Refusals of managed transactions. Conflicts are 409: the request is valid, and the state of the transaction, the address
+// or the chain forbids it now.
+
 import { maxOpenTransactions } from '../limits.ts'
 import type { ErrorRow } from './row.ts'
 

@@ -1,3 +1,6 @@
+// Refusals of webhooks, sinks and event streams. Failed deliveries are no errors of the API: they are in the history of the
+// webhook.
+
 import type { ErrorRow } from './row.ts'
 
 /** What can go wrong with webhooks; part of the one table of errors. */

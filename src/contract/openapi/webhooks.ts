@@ -1,3 +1,6 @@
+// Notifications as OpenAPI describes them: requests that the service makes. Generators of servers can use them as the
+// interface of a receiver.
+
 import Type, { type TObject } from 'typebox'
 import { Count, Timestamp, text } from '../fields.ts'
 import { ManagedTransaction } from '../operations/transaction.ts'
@@ -63,6 +66,7 @@ const notification = (
   summary,
   description: 'Sent to the webhook_endpoint of RegisterWebhook. Anything but 2xx is tried again.',
   tags: ['Notifications'],
+  // A receiver checks the signature; the scheme of the operations does not apply.
   security: [],
   parameters: Object.entries(headers).map(([name, description]) => ({
     name,

@@ -1,3 +1,6 @@
+// Nodes as all processes see them. Each has its own connections and breakers, so the handler asks the others by a
+// notification and waits for their rows: a list of one process would show an arbitrary part.
+
 import {
   type GatewayCounts,
   type GatewayReport,

@@ -27,6 +27,7 @@ export function createNodeTags({
   view: Pick<Canonical, 'head'>
   timeoutMs: number
 }): NodeTags {
+  // Two tags, so at most two entries.
   const known = new Map<NodeTag, { head: string | undefined; resolved: Promise<Resolved> }>()
 
   const ask = async (method: string, tag: NodeTag): Promise<Resolved> => {
@@ -46,6 +47,7 @@ export function createNodeTags({
   }
 
   const find = async (method: string, tag: NodeTag): Promise<Resolved> => {
+    // `safe` and `finalized` move with heads only: one question per head serves all clients.
     const head = view.head()?.hash
     const last = known.get(tag)
     if (last && head !== undefined && last.head === head) return last.resolved

@@ -1,6 +1,9 @@
 // The fast path: answers the simplest requests on the bare socket. With the first other request the
 // connection moves to the Node server for the rest of its life, bytes unchanged. The differential
 // test compares both byte by byte.
+//
+// Measured gain (Node 26, CPU time of client and server for one small call): 49 µs instead of 109 µs through
+// Node's server.
 
 import { isUtf8 } from 'node:buffer'
 import { STATUS_CODES } from 'node:http'
@@ -44,10 +47,8 @@ const ascii = /^[\x00-\x7f]*$/
 /**
  * Answers requests for the gateway and for operations on the bare socket. Only plain requests that arrive
  * whole are answered here. At the first other request the connection is handed to Node's server permanently,
- * with all its bytes, so that everything unusual is judged by Node's own parser.
- *
- * Measured gain (Node 26, CPU time of client and server for one small call): 49 µs instead of 109 µs through
- * Node's server. `differential.test.ts` compares every byte of the answers with Node's server alone.
+ * with all its bytes, so that everything unusual is judged by Node's own parser. `differential.test.ts` compares
+ * every byte of the answers with Node's server alone.
  */
 export function createBareSockets(options: {
   front: GatewayFront

@@ -1,3 +1,6 @@
+// The limits that administrators have set. A missing record is not an error: the record `*` of the organization applies
+// then, and without that the configuration.
+
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
 import type { RateLimitRow } from './tables.ts'

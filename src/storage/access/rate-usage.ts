@@ -1,3 +1,6 @@
+// Use of rate limits by calendar window. Processes add differences and read totals back, so that they agree within a second
+// without asking each other. Windows of a second are not stored: they are gone before a row would be written.
+
 import { sql } from 'kysely'
 import { bulkRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'

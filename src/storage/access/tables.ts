@@ -33,6 +33,7 @@ export type StoredAddressRules = { production?: boolean; ss58_prefix?: number }
 /** The tables of 0002-access.sql, and those of 0001-installation.sql except operational_event. */
 export const accessTables = {
   // Of 0014-replicas.sql.
+  // The position of the last write, for reads on replicas: an organization reads what it has written.
   organization_write: {
     organization_id: uuid,
     lsn: int8,
@@ -44,6 +45,8 @@ export const accessTables = {
     network: text,
     variants: text,
     is_default: bool,
+    // What the nodes said at the first use. Another identity under the same name is refused, because its blocks would be mixed
+    // with those that are stored.
     identity: nullable(text),
     create_time: timestamptz,
     is_traced: bool,
@@ -97,6 +100,7 @@ export const accessTables = {
     expire_time: nullable(timestamptz),
     scopes: nullable(someOf<string>()),
     allowed_client_networks: nullable(someOf<string>()),
+    // Set by a rotation, so that a repeated one finds what the first has made.
     successor_credential_id: nullable(uuid),
     // Grows with every change of permissions. The statement that stores a nonce compares it, so that a process
     // with an older cached credential notices.
@@ -107,6 +111,8 @@ export const accessTables = {
   installation_key: { name: text, key_sealed: bytea, create_time: timestamptz },
   // Without a foreign key: the nonces of a deleted credential expire by themselves.
   request_nonce: { credential_id: uuid, nonce: text, expire_time: timestamptz },
+  // Facts about the server by which a restored or copied database is noticed: its nonces may be older than requests that were
+  // accepted since, so that all requests of that time are refused.
   nonce_memory: {
     id: int2,
     trusted_after: timestamptz,
@@ -160,6 +166,7 @@ export const accessTables = {
     refused_count: int8,
     latency_counts: nullable(int8s),
   },
+  // Work that may take long and must survive a restart. `progress` lets it resume in the middle.
   job: {
     job_id: uuid,
     kind: oneOf<JobKind>(),

@@ -24,6 +24,7 @@ export const transactionTables = {
     transaction_state: oneOf<TransactionState>(),
     from: bytea,
     to: bytea,
+    // Of up to 256 bits, so that no integer type of the server can hold them.
     value: amount,
     gas: amount,
     gas_price: amount,
@@ -32,6 +33,7 @@ export const transactionTables = {
     eip155_chain_id: amount,
     // Of the request before defaults: distinguishes a repeated request from a conflicting one.
     request_hash: bytea,
+    // Erased when the transaction is canceled: bytes that are not stored cannot be sent.
     signature: nullable(bytea),
     raw_transaction: nullable(bytea),
     transaction_hash: nullable(bytea),
@@ -62,6 +64,7 @@ export const transactionTables = {
     nonce: int8,
     detail: jsonb,
     record_time: timestamptz,
+    // Kept for a day after it left the pool, for clients that ask late.
     leave_time: nullable(timestamptz),
     check_time: nullable(timestamptz),
   },

@@ -1,3 +1,6 @@
+// The database. Without `url` everything below `embedded` applies and the service runs its own server; with it, `embedded`
+// is ignored. Sizes of pools are per process: the sum over processes must fit `max_connections` of the server.
+
 import Type from 'typebox'
 import { secretUrl } from '../keys.ts'
 

@@ -1,3 +1,6 @@
+// The gateway. Bounds with "per key" protect tenants from each other, the others protect the process; both are checked
+// before a node is called.
+
 import Type from 'typebox'
 import { notificationBuffer } from '../../../contract/operations/gateway.ts'
 import type { Finding } from '../problem.ts'

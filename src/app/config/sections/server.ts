@@ -1,3 +1,6 @@
+// What the service listens on and who may reach it. Defaults suit one machine: loopback only, so that a service that was
+// started to be tried out is not reachable from a network.
+
 import Type from 'typebox'
 import { parseSubnet } from '../../../lib/net/ip.ts'
 import { publicUrl } from '../keys.ts'
