@@ -136,7 +136,7 @@ function* accountsIn(events: readonly BalanceEvent[]): Generator<Buffer> {
 
 /**
  * The events of those extrinsics that name a tracked account, and those outside of extrinsics that do. A record names
- * nobody else than the events of its extrinsic, so the others cannot have one. With bills and movements of all
+ * only accounts of the events of its extrinsic, so the others cannot have one. With bills and movements of all
  * extrinsics, a block with 100 transfers of which two are tracked took 1.6 times as long to catch up.
  */
 function concerningIn(events: readonly BalanceEvent[], { accounts }: Tracked): BalanceEvent[] {
