@@ -5,7 +5,11 @@ import { connectRedis } from './redis.ts'
 
 it('a server that refuses the password does not bring it into the log', async () => {
   const server = createServer((socket) => {
-    socket.on('data', () => socket.write('-WRONGPASS invalid username-password pair\r\n'))
+    // One answer per command, as Redis gives: a chunk may hold several.
+    socket.on('data', (chunk) => {
+      for (const _ of String(chunk).matchAll(/^\*\d/gm))
+        socket.write('-WRONGPASS invalid username-password pair\r\n')
+    })
     socket.on('error', () => {})
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
