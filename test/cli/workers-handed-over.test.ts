@@ -33,7 +33,11 @@ const rpc = (tag = 'one'): Promise<{ status: number; process: string }> =>
   new Promise((resolve, reject) => {
     const sent = request(
       `${base_url}/${tag}/mainnet/v1/${member!.api_key}`,
-      { method: 'POST', agent: false, headers: { 'content-type': 'application/json' } },
+      {
+        ...{ method: 'POST', agent: false, headers: { 'content-type': 'application/json' } },
+        // Node's cluster neither closes nor repeats a connection that it passes to a process while that one dies.
+        signal: AbortSignal.timeout(5_000),
+      },
       (response) => {
         // The ids of requests begin with a text that each process has its own of.
         const id = String(response.headers['x-request-id'])

@@ -1,5 +1,6 @@
 import { afterAll, expect, it } from 'vitest'
 import { startEvmDevChain } from '../../../devnet/evm/dev-chain.ts'
+import { waitFor } from '../../helpers/wait-for.ts'
 
 type Block = { number: string; hash: string; parentHash: string; transactions: string[] }
 
@@ -15,6 +16,8 @@ const read = (number: number) =>
   chain.call<Block | null>('eth_getBlockByNumber', [`0x${number.toString(16)}`, false])
 
 it('stays one chain when blocks are made while others are replaced', async () => {
+  // There must be blocks to replace.
+  await waitFor('two blocks', async () => Number(await chain.call('eth_blockNumber')) >= 2)
   for (let round = 0; round < 8; round++) {
     for (let i = 0; i < 3; i++) await send()
     await Promise.all([chain.reorganize(2), send()])
