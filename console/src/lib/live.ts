@@ -15,12 +15,26 @@ export type Live = {
   stop(): void
 }
 
+/** Events are passed on together, so that a busy chain costs a few renderings a second and not one per event. */
+const togetherMs = 100
+/** A hidden page has slow timers: so many events are passed on at once. */
+const maxTogether = 1_000
+
 /** Opens one stream for all pages. The client reconnects and resumes; what it throws is passed on. */
 export function createLive(client: Client, onRefused: (error: PortolanError) => void): Live {
   const state = signal<'connecting' | 'open' | 'broken'>('connecting')
   const listeners = new Set<(event: LiveEvent) => void>()
   const stopped = new AbortController()
   let isResumed = false
+  let waiting: LiveEvent[] = []
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const passOn = () => {
+    clearTimeout(timer)
+    timer = undefined
+    const events = waiting
+    waiting = []
+    for (const event of events) for (const listener of listeners) listener(event)
+  }
   const on_interrupt = () => {
     isResumed = true
     state.value = 'connecting'
@@ -32,7 +46,9 @@ export function createLive(client: Client, onRefused: (error: PortolanError) => 
         state.value = 'open'
         if (!isResumed) continue
       }
-      for (const listener of listeners) listener(event)
+      waiting.push(event)
+      if (waiting.length >= maxTogether) passOn()
+      else timer ??= setTimeout(passOn, togetherMs)
     }
   }
   const run = async () => {
@@ -59,6 +75,9 @@ export function createLive(client: Client, onRefused: (error: PortolanError) => 
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    stop: () => stopped.abort(),
+    stop: () => {
+      clearTimeout(timer)
+      stopped.abort()
+    },
   }
 }

@@ -5,7 +5,7 @@ import { ExportButtons } from '../../components/export-buttons.tsx'
 import { Empty, Panel } from '../../components/layout.tsx'
 import { PagedTable } from '../../components/table.tsx'
 import { transferColumns } from '../../components/transfers.tsx'
-import { type Chain, chainId } from '../../lib/chains.ts'
+import { type Chain, chainId, isEvm } from '../../lib/chains.ts'
 import type { Transfer } from '../../lib/records.ts'
 import { usePages } from '../../lib/use-resource.ts'
 
@@ -40,11 +40,9 @@ export function Transfers({ chain, wallet_id }: { chain: Chain; wallet_id: strin
     if (event.type !== 'transfer' && event.type !== 'confirmation' && event.type !== 'retraction')
       return
     const arrived = (event.data.transfers as unknown as Transfer[]).filter(
-      (transfer) =>
-        transfer.wallet_id === wallet_id &&
-        (!address || transfer.from === address || transfer.to === address),
+      (transfer) => transfer.wallet_id === wallet_id,
     )
-    if (arrived.length === 0 || day) return
+    if (arrived.length === 0) return
     setFresh((last) => {
       const keys = new Set(arrived.map(({ transfer_id }) => transfer_id))
       return [...arrived, ...last.filter(({ transfer_id }) => !keys.has(transfer_id))].slice(
@@ -53,7 +51,11 @@ export function Transfers({ chain, wallet_id }: { chain: Chain; wallet_id: strin
       )
     })
   })
-  const freshIds = new Set(fresh.map(({ transfer_id }) => transfer_id))
+  // What arrived before the filter was set, or while another one was, is filtered as well.
+  const shown = fresh.filter(
+    ({ from, to }) => !day && (!address || [from, to].some((one) => isSame(chain, one, address))),
+  )
+  const freshIds = new Set(shown.map(({ transfer_id }) => transfer_id))
   return (
     <Panel
       flush
@@ -82,7 +84,7 @@ export function Transfers({ chain, wallet_id }: { chain: Chain; wallet_id: strin
       <PagedTable
         label="Transfers"
         list={list}
-        fresh={day ? [] : fresh}
+        fresh={shown}
         keyOf={({ transfer_id }) => transfer_id}
         isNew={({ transfer_id }) => freshIds.has(transfer_id)}
         columns={transferColumns(chain)}
@@ -95,3 +97,7 @@ export function Transfers({ chain, wallet_id }: { chain: Chain; wallet_id: strin
     </Panel>
   )
 }
+
+/** Whether two texts are one address; those of EVM chains may be written with capitals as a checksum. */
+const isSame = (chain: Chain, left: string, right: string): boolean =>
+  isEvm(chain) ? left.toLowerCase() === right.toLowerCase() : left === right
