@@ -68,29 +68,46 @@ export const deliveryColumns = (chain: Chain): Column<Delivery>[] => [
   },
 ]
 
+/** Notifications of one transaction. */
+export type FoundDeliveries = {
+  rows: readonly Delivery[]
+  /** There were more notifications at that time than are searched. */
+  isCut: boolean
+}
+
 /** The notifications of one transaction. */
-export const Deliveries = (props: { chain: Chain; rows: readonly Delivery[] }) => (
-  <Panel flush title="Notifications">
-    {props.rows.length > 0 ? (
-      <Table
-        label="Notifications"
-        rows={props.rows}
-        keyOf={({ webhook_history_id }) => webhook_history_id}
-        columns={deliveryColumns(props.chain)}
-      />
-    ) : (
-      <Empty title="No webhook was notified of it.">
-        <p>
-          Webhooks are notified of what happens after they are registered.{' '}
-          <Link to={pathTo('webhooks', chainId(props.chain))}>Webhooks</Link>
-        </p>
-      </Empty>
-    )}
-  </Panel>
-)
+export const Deliveries = ({ chain, rows, isCut }: FoundDeliveries & { chain: Chain }) => {
+  const webhooks = <Link to={pathTo('webhooks', chainId(chain))}>Webhooks</Link>
+  return (
+    <Panel flush title="Notifications">
+      {rows.length > 0 && (
+        <Table
+          label="Notifications"
+          rows={rows}
+          keyOf={({ webhook_history_id }) => webhook_history_id}
+          columns={deliveryColumns(chain)}
+        />
+      )}
+      {rows.length === 0 && !isCut && (
+        <Empty title="No webhook was notified of it.">
+          <p>Webhooks are notified of what happens after they are registered. {webhooks}</p>
+        </Empty>
+      )}
+      {isCut && (
+        <Empty title="There may be more notifications.">
+          <p>
+            The newest {formatCount(searchedPages * pageSize)} of that day were searched; the pages
+            of the webhooks have all. {webhooks}
+          </p>
+        </Empty>
+      )}
+    </Panel>
+  )
+}
 
 /** How many pages of the history are searched for one transaction. */
 const searchedPages = 5
+const pageSize = 100
 
 /** The notifications of a transaction. The history has no index of it, so the time bounds the search. */
 export async function deliveriesOf(
@@ -98,18 +115,18 @@ export async function deliveriesOf(
   hash: string,
   start_time: number,
   signal: AbortSignal,
-): Promise<Delivery[]> {
-  const found: Delivery[] = []
+): Promise<FoundDeliveries> {
+  const rows: Delivery[] = []
   let page_token = ''
   for (let page = 0; page < searchedPages; page++) {
-    const request = { start_time, end_time: start_time + 86_400, page_size: 100 }
+    const request = { start_time, end_time: start_time + 86_400, page_size: pageSize }
     const { webhook_histories, pagination } = await operations.ListWebhookHistories(
       { ...request, ...(page_token && { page_token }) },
       { signal },
     )
-    found.push(...webhook_histories.filter(({ data }) => transactionOf(data) === hash))
+    rows.push(...webhook_histories.filter(({ data }) => transactionOf(data) === hash))
     page_token = pagination.next_page_token
     if (!page_token) break
   }
-  return found
+  return { rows, isCut: page_token !== '' }
 }

@@ -36,7 +36,9 @@ function Transaction({ chain, hash }: { chain: Chain; hash: string }) {
     const time = rows[0] && Date.parse(rows[0].transfer_time) / 1000
     // The clock of a chain may be ahead of that of the service.
     const since = time && Math.floor(time) - 600
-    const deliveries = since ? await deliveriesOf(operations, hash, since, signal) : []
+    const deliveries = since
+      ? await deliveriesOf(operations, hash, since, signal)
+      : { rows: [], isCut: false }
     return { transfers: rows, deliveries }
   }, [])
   useLive((event) => {
@@ -74,7 +76,7 @@ function Transaction({ chain, hash }: { chain: Chain; hash: string }) {
               head={head}
             />
           ))}
-          <Deliveries chain={chain} rows={data.deliveries} />
+          <Deliveries chain={chain} {...data.deliveries} />
         </div>
       )}
     </>
