@@ -2,7 +2,7 @@ import { useMemo, useState } from 'preact/hooks'
 import { useAccount } from '../app/context.ts'
 import { download, toCsv } from '../lib/export.ts'
 import { formatConstant, formatCount } from '../lib/format.ts'
-import { sumUsage, type UsageRow } from '../lib/usage.ts'
+import { sumUsage, type UsageRow, usageDays } from '../lib/usage.ts'
 import { useResource } from '../lib/use-resource.ts'
 import { Chart } from './chart.tsx'
 import { Empty, Panel, Skeleton } from './layout.tsx'
@@ -52,7 +52,7 @@ export function Usage({ organization_id }: { organization_id: string }) {
           />
         </Panel>
       )}
-      {days && days.times.length > 1 && (
+      {days && days.times.length > 0 && (
         <Panel>
           <Chart title={`Calls per day${days.suffix}`} times={days.times} series={days.series} />
         </Panel>
@@ -114,15 +114,17 @@ const shownLines = 4
 
 /** Calls and errors of each day, or the calls of the methods or keys with the most. */
 function dayLines(usage: readonly UsageRow[], grouping: keyof typeof groupings) {
-  const days = sumUsage(usage, ({ day }) => [day]).sort((a, b) => a.key.localeCompare(b.key))
-  const times = days.map(({ names }) => Date.parse(`${names[0]}T00:00:00Z`) / 1000)
+  const days = usageDays(usage)
+  const times = days.map((day) => Date.parse(`${day}T00:00:00Z`) / 1000)
+  const line = (title: string, rows: readonly UsageRow[], count: 'calls' | 'errors') => {
+    const sums = sumUsage(rows, ({ day }) => [day])
+    const counts = new Map(sums.map((sum) => [sum.names[0], sum[count]]))
+    return { title, values: days.map((day) => counts.get(day) ?? 0) }
+  }
   if (grouping === 'day')
     return {
       ...{ times, suffix: '' },
-      series: [
-        { title: 'calls', values: days.map(({ calls }) => calls) },
-        { title: 'errors', values: days.map(({ errors }) => errors) },
-      ],
+      series: [line('calls', usage, 'calls'), line('errors', usage, 'errors')],
     }
   const namesOf = groupings[grouping]
   const keyOf = (row: UsageRow) => JSON.stringify(namesOf(row))
@@ -130,15 +132,8 @@ function dayLines(usage: readonly UsageRow[], grouping: keyof typeof groupings) 
   return {
     ...{ times, suffix: grouping === 'method' ? ', by method' : ', by key' },
     series: groups.map(({ key, names }) => {
-      const own = sumUsage(
-        usage.filter((row) => keyOf(row) === key),
-        ({ day }) => [day],
-      )
-      const calls = new Map(own.map((sum) => [sum.names[0], sum.calls]))
-      return {
-        title: names.at(-1) ?? '',
-        values: days.map((day) => calls.get(day.names[0]) ?? 0),
-      }
+      const own = usage.filter((row) => keyOf(row) === key)
+      return line(names.at(-1) ?? '', own, 'calls')
     }),
   }
 }

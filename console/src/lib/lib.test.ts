@@ -15,7 +15,7 @@ import { readReference } from './reference.ts'
 import { replacementPrice } from './replacement-price.ts'
 import { rpcBody, withEntry } from './rpc.ts'
 import { shellQuote, snippetOf } from './snippets.ts'
-import { sumUsage } from './usage.ts'
+import { sumUsage, usageDays } from './usage.ts'
 
 describe('snippets', () => {
   const call = {
@@ -175,6 +175,15 @@ test('a gap in the metrics breaks the lines', () => {
   expect(times).toHaveLength(3)
   expect(requests).toEqual([2, null, 2])
   expect(latest).toMatchObject({ requests: 2, errorRate: 0.05, hitRate: 0.75 })
+})
+
+test('usage has every day of a week from its first day on, and every day between', () => {
+  const row = { api_key_hint: '', chain: 'c', network: '', method: 'm', calls: 1 }
+  const on = (...days: string[]) =>
+    usageDays(days.map((day) => ({ ...row, day, errors: 0, refused: 0 })))
+  expect(on()).toEqual([])
+  expect([on('2026-03-02').length, on('2026-03-02')[0]]).toEqual([7, '2026-02-24'])
+  expect(on('2026-03-10', '2026-03-01')).toHaveLength(10)
 })
 
 test('usage is summed and sorted', () => {

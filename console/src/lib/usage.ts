@@ -36,3 +36,18 @@ export function sumUsage(
   }
   return [...sums.values()].sort((a, b) => b.calls - a.calls || a.key.localeCompare(b.key))
 }
+
+const dayMs = 86_400_000
+/** A line needs several days; the answer has the last thirty. */
+const minDays = 7
+
+/** Every day from the first to the last with a call, a week at least: a day without a call has no row. */
+export function usageDays(rows: readonly UsageRow[]): string[] {
+  if (rows.length === 0) return []
+  const times = rows.map(({ day }) => Date.parse(`${day}T00:00:00Z`))
+  const last = times.reduce((a, b) => Math.max(a, b))
+  const first = times.reduce((a, b) => Math.min(a, b), last - (minDays - 1) * dayMs)
+  return Array.from({ length: (last - first) / dayMs + 1 }, (_, index) =>
+    new Date(first + index * dayMs).toISOString().slice(0, 10),
+  )
+}
