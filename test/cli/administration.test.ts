@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { waitFor } from '../helpers/wait-for.ts'
 import {
@@ -208,6 +209,46 @@ describe('beside a running service', () => {
     })
     await run('limits', 'delete', 'acme', '--all')
     expect((await signed(pair, service.connection.base_url)).code).toBe(0)
+  })
+
+  test('every list fits into a terminal of 80 columns, and shows long values whole', async () => {
+    const name = 'the backend of the shop that everything else calls'
+    const scopes = ['admin:read', 'q:read', 'c:read', 'c:write', 't:read', 'gateway:c/mainnet:read']
+    const restrictions = ['--from', '203.0.113.0/24', '--expires', '2030-01-01T00:00:00.000Z']
+    const given = [...scopes.flatMap((scope) => ['--scope', scope]), ...restrictions]
+    const created = await run('keys', 'create', 'acme', '--name', name, ...given)
+    expect([created.code, created.stderr]).toEqual([0, expect.stringContaining('Store the secret')])
+    await run('organizations', 'create', 'a'.repeat(60), '--name', name)
+    await run('limits', 'set', 'acme', '--per-second', '1000000000', '--per-day', '999999999999')
+    const lists = [
+      'organizations list',
+      'keys list acme',
+      'limits list acme',
+      'chains',
+      'status',
+      'top --once',
+      'doctor',
+      'master-key status',
+      'migrate --status',
+      'migrate --plan',
+      'call --list',
+      'call --list admin CreateCredential',
+      'audit head',
+      'config check',
+    ]
+    const shown = new Map<string, string>()
+    for (const list of lists) {
+      const { stdout, stderr } = await runCommand(list.split(' '), { dataDir, columns: 80 })
+      shown.set(list, stdout)
+      const lines = stripVTControlCharacters(`${stdout}${stderr}`).split('\n')
+      const wide = lines.filter((line) => line.length > 80)
+      expect([list, wide]).toEqual([list, []])
+    }
+    const words = (text: string) => text.split(/\s+/)
+    for (const word of [...words(name), ...scopes])
+      expect(words(shown.get('keys list acme')!)).toContain(word)
+    expect(shown.get('keys list acme')).toMatch(/^EXPIRES {4}2030-01-01T00:00:00/m)
+    await run('limits', 'delete', 'acme', '--all')
   })
 
   test('organizations are listed in order', async () => {

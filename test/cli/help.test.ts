@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
-import { freshFolder, portolan } from './portolan.ts'
+import { freshFolder, portolan, runCommand } from './portolan.ts'
 
 const modulesOf = async (...args: string[]): Promise<string[]> => {
   const file = join(await freshFolder(), 'modules')
@@ -115,6 +115,25 @@ test('prints help, or the version', async () => {
     stdout: `${manifest.version}\n`,
     stderr: '',
   })
+})
+
+test('no help is wider than 80 columns', async () => {
+  const namesIn = (text: string) =>
+    [...text.matchAll(/^ {2}([a-z][a-z-]*)(?= |$)/gm)].map(([, name]) => name!)
+  const wide: string[] = []
+  const look = async (path: readonly string[]): Promise<string> => {
+    const { stdout } = await runCommand([...path, '--help'])
+    wide.push(...stdout.split('\n').filter((line) => line.length > 80))
+    return stdout
+  }
+  const skipped = new Set(['help', 'portolan'])
+  const commands = [...new Set(namesIn(await look([])))].filter((name) => !skipped.has(name))
+  expect(commands.length).toBeGreaterThan(25)
+  for (const name of commands) {
+    const [, list = ''] = /\nCommands:\n([\s\S]*?)\n\n/.exec(await look([name])) ?? []
+    for (const part of namesIn(list)) if (!skipped.has(part)) await look([name, part])
+  }
+  expect(wide).toEqual([])
 })
 
 test('a wrong call is explained and ends with 2', async () => {

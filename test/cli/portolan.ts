@@ -26,6 +26,8 @@ type Surroundings = {
   cwd?: string
   env?: Record<string, string>
   input?: string
+  /** Where standard output is a terminal. */
+  columns?: number
   node?: readonly string[]
   /** Instead of the bundle of this checkout. */
   program?: string
@@ -101,7 +103,9 @@ export const runCommand = async (
     env: environmentOf(options),
     cwd: options.cwd ?? tmpdir(),
     stdin: Readable.from([options.input ?? '']),
-    stdout,
+    stdout: options.columns
+      ? Object.assign(stdout, { isTTY: true, columns: options.columns })
+      : stdout,
     stderr,
     setExitCode: (given) => {
       code = given

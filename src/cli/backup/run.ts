@@ -21,7 +21,7 @@ import { findDataDir, readConfig } from '../configuration.ts'
 import { barText, bytesText, createProgressLine, leftText } from '../progress.ts'
 import { type GlobalOptions, note, print, printJson, type Shell } from '../shell.ts'
 import { withDatabase } from '../storage/with-database.ts'
-import { formatRecord, formatTable } from '../table.ts'
+import { columnsOf, formatRecord, formatTable } from '../table.ts'
 
 type BackupOptions = GlobalOptions & {
   list?: boolean
@@ -143,7 +143,10 @@ function showBackups(shell: Shell, all: readonly BackupManifest[], { json }: Bac
     return
   }
   const rows = all.map((one) => [one.name, one.stop_time, bytesText(one.bytes), one.schema_version])
-  print(shell, formatTable(['BACKUP', 'RESTORABLE FROM', 'SIZE', 'SCHEMA'], rows))
+  print(
+    shell,
+    formatTable(['BACKUP', 'RESTORABLE FROM', 'SIZE', 'SCHEMA'], rows, columnsOf(shell.stdout)),
+  )
 }
 
 /** Gives the backup to a command as a tar archive. */

@@ -37,7 +37,8 @@ Examples:
   portolan call admin GetOrganizationByDomain '{"domain":"demo"}'
   portolan call c RegisterWallet @wallet.json
   jq -n '{domain: "demo"}' | portolan call admin GetOrganizationByDomain -
-  PORTOLAN_BASE_URL=https://portolan.example.org PORTOLAN_API_KEY=… PORTOLAN_API_SECRET=… \\
+  PORTOLAN_BASE_URL=https://portolan.example.org \\
+    PORTOLAN_API_KEY=… PORTOLAN_API_SECRET=… \\
     portolan call t ListWallets`,
     )
     .action(async (service, operation, request, _options, command: Command) => {

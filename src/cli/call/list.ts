@@ -3,7 +3,7 @@ import { catalogue, type Entry, findOperation } from '../../contract/operations/
 import { type Service, services } from '../../contract/variant.ts'
 import { hasHandler } from '../../domain/handlers.ts'
 import { type GlobalOptions, print, type Shell } from '../shell.ts'
-import { formatTable } from '../table.ts'
+import { columnsOf, formatTable, wrapText } from '../table.ts'
 import { findEntry, findService } from './find-entry.ts'
 import type { Called } from './run.ts'
 
@@ -17,7 +17,8 @@ export async function runList(
   if (called.operation !== undefined) {
     // A chain with two services (C and Q): the one that has the operation.
     const service = named?.find((one) => findOperation(one, called.operation ?? ''))
-    print(shell, describe(findEntry(service ?? named?.[0] ?? called.service, called.operation)))
+    const entry = findEntry(service ?? named?.[0] ?? called.service, called.operation)
+    print(shell, describe(entry, columnsOf(shell.stdout)))
     return
   }
   const shown = named ?? (called.service === undefined ? [] : [findService(called.service)])
@@ -28,6 +29,7 @@ export async function runList(
     formatTable(
       ['SERVICE', 'OPERATION', 'WHAT IT DOES'],
       ready.map(({ service, name, row }) => [service, name, row.summary]),
+      columnsOf(shell.stdout),
     ),
   )
   const rest = entries.length - ready.length
@@ -56,7 +58,7 @@ type Schema = {
   items?: Schema
 }
 
-function describe(entry: Entry): string {
+function describe(entry: Entry, columns: number): string {
   const { service, name, row } = entry
   const schema = requestSchema(row, service)
   const required = new Set<string>(schema.required ?? [])
@@ -65,12 +67,14 @@ function describe(entry: Entry): string {
   )
   const anyOf = anyOfIn(row, services[service])
   return [
-    `${service} ${name}: ${row.summary}`,
-    ...(row.description === undefined ? [] : [row.description]),
+    ...wrapText(`${service} ${name}: ${row.summary}`, columns),
+    ...(row.description === undefined ? [] : wrapText(row.description, columns)),
     ...(row.role ? [`Needs the role ${row.role.replace('ROLE_', '').toLowerCase()}.`] : []),
     ...(hasHandler(entry) ? [] : ['Not in this version yet.']),
     '',
-    fields.length === 0 ? 'It takes no fields.' : formatTable(['FIELD', '', 'TYPE'], fields),
+    fields.length === 0
+      ? 'It takes no fields.'
+      : formatTable(['FIELD', '', 'TYPE'], fields, columns),
     ...(anyOf.length === 0 ? [] : ['', `At least one of ${anyOf.join(', ')}.`]),
   ].join('\n')
 }

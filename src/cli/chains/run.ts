@@ -4,7 +4,7 @@ import type { TrackerHealth } from '../../workers/tracker/watch.ts'
 import { findAdminUrl } from '../admin-url.ts'
 import { CliError } from '../cli-error.ts'
 import { type GlobalOptions, print, printJson, type Shell } from '../shell.ts'
-import { formatTable } from '../table.ts'
+import { columnsOf, formatTable } from '../table.ts'
 
 type Options = GlobalOptions & { url?: string; json?: boolean }
 
@@ -52,15 +52,18 @@ export async function showChains(shell: Shell, options: Options): Promise<void> 
     'BREAKER',
     'CAPABILITIES',
   ]
-  print(shell, formatTable(heading, rows))
+  print(shell, formatTable(heading, rows, columnsOf(shell.stdout)))
   const tracked = trackingRows(chains)
   if (tracked.length > 0)
-    print(shell, `\n${formatTable(['CHAIN', 'TRACKING', 'BLOCK', 'HEAD', 'PROBLEM'], tracked)}`)
+    print(
+      shell,
+      `\n${formatTable(['CHAIN', 'TRACKING', 'BLOCK', 'HEAD', 'PROBLEM'], tracked, columnsOf(shell.stdout))}`,
+    )
   const shown = [...(events?.open ?? []), ...(events?.resolved.slice(0, shownEvents) ?? [])]
   if (shown.length > 0)
     print(
       shell,
-      `\n${formatTable(['CHAIN', 'EVENT', 'SINCE', 'UNTIL', 'DETAIL'], shown.map(eventRow))}`,
+      `\n${formatTable(['CHAIN', 'EVENT', 'SINCE', 'UNTIL', 'DETAIL'], shown.map(eventRow), columnsOf(shell.stdout))}`,
     )
 }
 

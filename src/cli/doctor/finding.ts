@@ -1,6 +1,7 @@
 import { styleText } from 'node:util'
 import type { Config } from '../../app/config/schema.ts'
 import type { Shell } from '../shell.ts'
+import { wrapText } from '../table.ts'
 
 /** What every check is given. */
 export type DoctorContext = { shell: Shell; config: Config; dataDir: string }
@@ -40,8 +41,13 @@ const marks = {
   failure: styleText('red', '✗'),
 }
 
-/** One finding for a terminal. */
-export function findingText({ check, status, detail, fix }: Finding): string {
-  const first = `${marks[status]} ${check.padEnd(15)} ${detail}`
-  return fix === undefined ? first : `${first}\n${' '.repeat(18)}→ ${fix}`
+// The columns of the mark and of the name of the check.
+const indent = 18
+
+/** One finding for a terminal of so many columns. */
+export function findingText({ check, status, detail, fix }: Finding, columns: number): string {
+  const wrapped = (text: string, from: number) =>
+    wrapText(text, columns - from).join(`\n${' '.repeat(from)}`)
+  const first = `${marks[status]} ${check.padEnd(indent - 3)} ${wrapped(detail, indent)}`
+  return fix === undefined ? first : `${first}\n${' '.repeat(indent)}→ ${wrapped(fix, indent + 2)}`
 }

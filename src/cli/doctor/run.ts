@@ -8,6 +8,7 @@ import { CliError } from '../cli-error.ts'
 import { findDataDir, readConfig } from '../configuration.ts'
 import { explain } from '../explain.ts'
 import { type GlobalOptions, print, printJson, type Shell } from '../shell.ts'
+import { columnsOf } from '../table.ts'
 import { checkDatabase, checkRedis } from './database.ts'
 import type { DoctorContext } from './finding.ts'
 import { type Finding, failure, findingText, ok, warning } from './finding.ts'
@@ -23,7 +24,7 @@ export async function runDoctor(
   const findings: Finding[] = []
   for await (const finding of examine(shell, options)) {
     findings.push(finding)
-    if (!options.json) print(shell, findingText(finding))
+    if (!options.json) print(shell, findingText(finding, columnsOf(shell.stdout)))
   }
   if (options.json) printJson(shell, findings)
   const failures = findings.filter(({ status }) => status === 'failure').length

@@ -24,13 +24,14 @@ export function addInitCommand(program: Command, shell: Shell): void {
     .addHelpText(
       'after',
       `
-Every well-known EVM chain is an option: --ethereum, --base, --polygon, --arbitrum, --bsc and so on. A node of a test
-network goes to that network of the chain. --node takes nodes of any EVM chain and names it by the chain id.
+Every well-known EVM chain is an option: --ethereum, --base, --polygon,
+--arbitrum, --bsc and so on. A node of a test network goes to that network of
+the chain. --node takes nodes of any EVM chain and names it by the chain id.
 
 Examples:
   portolan init
-  portolan init --ethereum https://ethereum.example/KEY --base https://base.example/KEY
-  portolan init --c http://127.0.0.1:8545 ws://127.0.0.1:8546 --database env:DATABASE_URL`,
+  portolan init --ethereum https://a.example/KEY --base https://b.example/KEY
+  portolan init --c http://127.0.0.1:8545 --database env:DATABASE_URL`,
     )
     // The names of chains are in a table that is loaded only here.
     .allowUnknownOption()

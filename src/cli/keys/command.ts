@@ -17,7 +17,7 @@ export function addKeysCommand(program: Command, shell: Shell): void {
 Examples:
   portolan keys create acme --name backend
   portolan keys create acme --role admin --json
-  portolan keys create acme --role reader --scope c:read gateway:c/mainnet:read --expires 90d
+  portolan keys create acme --role reader --scope c:read gateway:c --expires 90d
   portolan keys create acme --from 192.0.2.0/24
   portolan keys list acme
   portolan keys rotate 01a1… --overlap 1h

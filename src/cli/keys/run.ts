@@ -7,7 +7,7 @@ import { isUuid } from '../../lib/ids.ts'
 import { audited } from '../audited.ts'
 import { everyPage, withLocal } from '../local.ts'
 import { type GlobalOptions, note, print, printJson, type Shell } from '../shell.ts'
-import { formatRecord, formatTable } from '../table.ts'
+import { columnsOf, formatRecord, formatTable } from '../table.ts'
 
 type Options = GlobalOptions & { json?: boolean }
 
@@ -31,7 +31,7 @@ export const listKeys = (shell: Shell, organization: string, options: Options): 
       key.name,
     ])
     const names = ['ID', 'KEY', 'ROLE', 'CREATED', 'EXPIRES', 'LAST USED', 'SCOPES', 'NAME']
-    print(shell, formatTable(names, rows))
+    print(shell, formatTable(names, rows, columnsOf(shell.stdout)))
   })
 
 /** Creates a key and shows both halves, this once. */

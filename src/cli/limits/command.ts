@@ -18,7 +18,7 @@ export function addLimitsCommand(program: Command, shell: Shell): void {
 Examples:
   portolan limits list acme
   portolan limits set acme c --per-second 500 --per-month unlimited
-  portolan limits set acme --per-second 20          the default of the organization
+  portolan limits set acme --per-second 20      the default of the organization
   portolan limits delete acme c`,
     )
   const run = () => import('./run.ts')

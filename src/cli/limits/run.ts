@@ -3,7 +3,7 @@ import { usageError } from '../cli-error.ts'
 import { readConfig } from '../configuration.ts'
 import { type Local, withLocal } from '../local.ts'
 import { type GlobalOptions, note, print, printJson, type Shell } from '../shell.ts'
-import { formatTable } from '../table.ts'
+import { columnsOf, formatTable } from '../table.ts'
 
 type Options = GlobalOptions & { json?: boolean }
 type Which = { organization: string; chain: string }
@@ -19,7 +19,7 @@ export const listLimits = (shell: Shell, organization: string, options: Options)
     const organization_id = await idOf(local, organization)
     const { data } = await local.run('ListRateLimits', { organization_id })
     if (options.json) printJson(shell, data)
-    else print(shell, tableOf(data, readConfig(shell, options).limits))
+    else print(shell, tableOf(data, columnsOf(shell.stdout), readConfig(shell, options).limits))
   })
 
 /** Shows one limit. */
@@ -89,10 +89,10 @@ const idOf = async ({ context }: Local, organization: string): Promise<string> =
 
 const show = (shell: Shell, limit: Limit, { json }: Options): void => {
   if (json) printJson(shell, limit)
-  else print(shell, tableOf([limit]))
+  else print(shell, tableOf([limit], columnsOf(shell.stdout)))
 }
 
-function tableOf(limits: readonly Limit[], defaults?: Windows): string {
+function tableOf(limits: readonly Limit[], columns: number, defaults?: Windows): string {
   const rowOf = (chain: string, values: Windows) => [
     chain,
     ...windows.map((name) => limitText(values[name])),
@@ -101,6 +101,7 @@ function tableOf(limits: readonly Limit[], defaults?: Windows): string {
   return formatTable(
     ['CHAIN', 'PER SECOND', 'PER HOUR', 'PER DAY', 'PER MONTH'],
     defaults ? [...rows, rowOf('(default)', defaults)] : rows,
+    columns,
   )
 }
 

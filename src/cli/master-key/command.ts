@@ -14,12 +14,17 @@ export function addMasterKeyCommand(program: Command, shell: Shell): void {
       'after',
       `
 Rotation without downtime:
-  1. Add the new key (openssl rand -hex 32) as the second line of the key, everywhere. Services read a file or a command again
-     within security.master_key_refresh_seconds. Where the key is a variable, restart one service after the other.
-  2. When all of them have read it, make it the first line, everywhere. Again wait or restart.
+  1. Add the new key (openssl rand -hex 32) as the second line of the key,
+     everywhere. Services read a file or a command again within
+     security.master_key_refresh_seconds. Where the key is a variable, restart
+     one service after the other.
+  2. When all of them have read it, make it the first line, everywhere. Again
+     wait or restart.
   3. portolan master-key rotate
-     It waits until every running service opens with the new key, and changes nothing if one does not.
-  4. Remove the old line when "portolan master-key status" shows no value of it. A service opens with it until it is restarted.`,
+     It waits until every running service opens with the new key, and changes
+     nothing if one does not.
+  4. Remove the old line when "portolan master-key status" shows no value of it.
+     A service opens with it until it is restarted.`,
     )
   const run = () => import('./run.ts')
   group

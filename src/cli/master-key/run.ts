@@ -6,7 +6,7 @@ import { audited } from '../audited.ts'
 import { CliError } from '../cli-error.ts'
 import { withLocal } from '../local.ts'
 import { type GlobalOptions, note, print, printJson, type Shell } from '../shell.ts'
-import { formatTable } from '../table.ts'
+import { columnsOf, formatTable } from '../table.ts'
 
 /** Shows the keys and the number of values that each has sealed. */
 export const showMasterKeys = (
@@ -24,7 +24,7 @@ export const showMasterKeys = (
     }))
     if (options.json) return printJson(shell, keys)
     const rows = keys.map(({ key_id, state, values }) => [key_id, state, String(values)])
-    print(shell, formatTable(['KEY', 'STATE', 'VALUES'], rows))
+    print(shell, formatTable(['KEY', 'STATE', 'VALUES'], rows, columnsOf(shell.stdout)))
   })
 
 /** Seals all values of earlier keys with the current one, and says what is left. */

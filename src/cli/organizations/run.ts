@@ -9,7 +9,7 @@ import type { OrganizationRow } from '../../storage/access/tables.ts'
 import { usageError } from '../cli-error.ts'
 import { withLocal } from '../local.ts'
 import { type GlobalOptions, note, print, printJson, type Shell } from '../shell.ts'
-import { formatRecord, formatTable } from '../table.ts'
+import { columnsOf, formatRecord, formatTable } from '../table.ts'
 
 type Options = GlobalOptions & { json?: boolean }
 
@@ -26,7 +26,10 @@ export const listOrganizations = (shell: Shell, options: Options): Promise<void>
       row.create_time.slice(0, 10),
       row.name,
     ])
-    print(shell, formatTable(['DOMAIN', 'ID', 'STATUS', 'CREATED', 'NAME'], rows))
+    print(
+      shell,
+      formatTable(['DOMAIN', 'ID', 'STATUS', 'CREATED', 'NAME'], rows, columnsOf(shell.stdout)),
+    )
   })
 
 /** Creates an organization. */
@@ -121,7 +124,8 @@ function showReport(shell: Shell, deletion: Deletion, { json }: Options): void {
   const texts = Object.entries(fields).map(([name, value]) => [name, String(value ?? 'not yet')])
   print(shell, formatRecord(Object.fromEntries(texts)))
   const rows = erased.map(({ table, rows }) => [table, rows.toLocaleString('en')])
-  if (rows.length > 0) print(shell, `\n${formatTable(['TABLE', 'ROWS ERASED'], rows)}`)
+  if (rows.length > 0)
+    print(shell, `\n${formatTable(['TABLE', 'ROWS ERASED'], rows, columnsOf(shell.stdout))}`)
   print(shell, `\nNot erased, see to it yourself:\n${not_erased.map((at) => `- ${at}`).join('\n')}`)
 }
 

@@ -34,9 +34,10 @@ Examples:
   portolan start --chains c,t --no-traffic
   portolan start --port 8080 --data-dir /var/lib/portolan
   DATABASE_URL=postgres://portolan@db/portolan portolan start
-  DATABASE_URL=postgres://portolan@db/portolan portolan start --roles api,gateway
+  DATABASE_URL=postgres://db/portolan portolan start --roles api,gateway
 
-The log is for people on a terminal, and JSON lines where there is none or CI is set.`,
+The log is for people on a terminal, and JSON lines where there is none or CI is
+set.`,
     )
     .action(async (_options, command: Command) => {
       const { runStart } = await import('./run.ts')

@@ -9,7 +9,7 @@ import { type PlannedMigration, planMigrations } from '../../storage/migrations/
 import { estimateTables, type TableEstimate } from '../../storage/pg/table-estimates.ts'
 import { bytesText } from '../progress.ts'
 import { type GlobalOptions, note, print, printJson, type Shell } from '../shell.ts'
-import { formatTable } from '../table.ts'
+import { columnsOf, formatTable } from '../table.ts'
 import { createMigrationProgress } from './migration-progress.ts'
 import { withDatabase } from './with-database.ts'
 
@@ -29,7 +29,10 @@ export const runMigrate = (shell: Shell, options: Options): Promise<void> =>
       }
       const rows = files.map(({ name }) => [name, pending.has(name) ? 'missing' : 'applied'])
       const others = newer.map((name) => [name, 'applied by a newer version'])
-      print(shell, formatTable(['MIGRATION', 'STATUS'], [...rows, ...others]))
+      print(
+        shell,
+        formatTable(['MIGRATION', 'STATUS'], [...rows, ...others], columnsOf(shell.stdout)),
+      )
       return
     }
     const { report, done } = createMigrationProgress(shell)
@@ -76,11 +79,13 @@ function showPlan(
       `${name}${in_transaction ? '' : ' (outside of a transaction; can be repeated after a crash)'}\n${formatTable(
         ['  LOCK', 'EXPECTED', 'STATEMENT'],
         rows.map(([first, ...rest]) => [`  ${first}`, ...rest]),
+        columnsOf(shell.stdout),
       )}\n`,
     )
   }
   print(
     shell,
-    'Migrations that follow each other are one transaction: locks are held until its end. "portolan migrate" runs them; so does the next start of the service.',
+    `Migrations that follow each other are one transaction: locks are held until its
+end. "portolan migrate" runs them; so does the next start of the service.`,
   )
 }
