@@ -63,6 +63,8 @@ export function startLeased(options: LeasedOptions): Leased {
   let failingSince: number | undefined
   let pauseMs = firstPauseMs
   let lastEpoch: number | undefined
+  // A lease that is free when the process starts is part of every start; one that another process held is a change.
+  let isTakenOver = false
   const outage = createOutage({
     log: withLease(log, name),
     now: clock.now,
@@ -124,6 +126,7 @@ export function startLeased(options: LeasedOptions): Leased {
         const lease = await claimLease(db, claim)
         if (lease.epoch === undefined) {
           state = 'waiting'
+          isTakenOver = true
           await pause(Math.min(lease.remaining_ms + afterExpiryMs, longestWaitMs), stopping.signal)
           continue
         }
@@ -132,8 +135,9 @@ export function startLeased(options: LeasedOptions): Leased {
         if (failingSince === undefined) state = 'leading'
         const held = { name, epoch: lease.epoch }
         if (lease.epoch !== lastEpoch)
-          log.info({ lease: name, epoch: lease.epoch }, 'lease acquired')
+          log[isTakenOver ? 'info' : 'debug']({ lease: name, epoch: lease.epoch }, 'lease acquired')
         lastEpoch = lease.epoch
+        isTakenOver = true
         try {
           await work(held)
         } finally {

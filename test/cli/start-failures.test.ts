@@ -43,7 +43,9 @@ test('a port in use is detected before the local chains start', async () => {
   await once(other, 'listening')
   const { port } = other.address() as AddressInfo
   const dataDir = join(await freshFolder(), 'data')
-  const { code, stderr, stdout } = await portolan(['start', '--port', String(port)], { dataDir })
+  const env = { PORTOLAN_LOGGING__LEVEL: 'debug' }
+  const args = ['start', '--port', String(port)]
+  const { code, stderr, stdout } = await portolan(args, { dataDir, env })
   other.close()
   expect({ code, stderr }).toEqual({
     code: 1,

@@ -63,7 +63,7 @@ export async function startChainKeeper(options: {
   let nextId = 1
   let isStopping = false
 
-  log.info({ chains: tags }, 'starting the local chains')
+  log.debug({ chains: tags }, 'starting the local chains')
   const child = fork(keeperProgram, [directory, tags.join(',')], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     execArgv: [
@@ -87,7 +87,7 @@ export async function startChainKeeper(options: {
         break
       case 'started':
         facts[message.chain] = message.facts
-        log.info({ chain: message.chain }, 'local chain started')
+        log.debug({ chain: message.chain }, 'local chain started')
         break
       case 'failed':
         failed[message.chain] = message.reason

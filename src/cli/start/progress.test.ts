@@ -27,7 +27,7 @@ test('steps of the start move one line; warnings and what follows are written', 
   starting.log.info({}, 'creating the embedded database')
   starting.log.info({}, 'an unrelated line')
   starting.log.warn({}, 'careful')
-  starting.log.info({}, 'the embedded PostgreSQL is ready')
+  starting.log.debug({}, 'the embedded PostgreSQL is ready')
   starting.end()
   starting.log.info({}, 'ready')
   expect(written).toEqual([
@@ -49,10 +49,10 @@ test('nothing is erased that was not shown', () => {
 test('shows which local chains are still starting, and what takes long', () => {
   const { written, output, log } = recorder()
   const starting = logAsProgress(log, createProgress(output))
-  starting.log.info({ chains: ['c', 't'] }, 'starting the local chains')
+  starting.log.debug({ chains: ['c', 't'] }, 'starting the local chains')
   starting.log.info({ chains: ['c'] }, 'fetching the programs of local chains')
-  starting.log.info({ chain: 't' }, 'local chain started')
-  starting.log.info({ chain: 'c' }, 'local chain started')
+  starting.log.debug({ chain: 't' }, 'local chain started')
+  starting.log.debug({ chain: 'c' }, 'local chain started')
   expect(written).toEqual([
     `${erase}  Starting the local chains … C, T`,
     `${erase}  Starting the local chains … C, T`,

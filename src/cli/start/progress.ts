@@ -34,6 +34,12 @@ export function logAsProgress(
 ): { log: Log /** From now on everything is written. */; end(): void } {
   let starting = true
   const chains = waitedFor()
+  // Steps of every start are of level debug: a log that is not watched has one line for a start.
+  const showStep = (fields: object, message: string): boolean => {
+    const step = starting ? (chains(fields, message) ?? steps[message]) : undefined
+    if (step !== undefined) progress.show(step)
+    return step !== undefined
+  }
   const pass =
     (level: 'warn' | 'error'): Log['warn'] =>
     (fields, message) => {
@@ -42,11 +48,12 @@ export function logAsProgress(
     }
   return {
     log: {
-      debug: (fields, message) => log.debug(fields, message),
+      debug: (fields, message) => {
+        if (!showStep(fields, message)) log.debug(fields, message)
+      },
       info: (fields, message) => {
         if (!starting) return log.info(fields, message)
-        const step = chains(fields, message) ?? steps[message]
-        if (step !== undefined) progress.show(step)
+        showStep(fields, message)
       },
       warn: pass('warn'),
       error: pass('error'),

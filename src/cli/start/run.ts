@@ -129,7 +129,7 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
     const showEvent = async (event: DevEvent) => {
       const { eventLines, eventFields } = await import('../../app/embedded/event-line.ts')
       if (watched) for (const line of eventLines(event)) print(shell, line)
-      else log.info(eventFields(event), event.kind)
+      else log.debug(eventFields(event), event.kind)
     }
     const local = isOnLocalChains
       ? await (await import('../../app/embedded/embedded.ts')).startEmbedded({

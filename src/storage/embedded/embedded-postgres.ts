@@ -93,7 +93,7 @@ export const startEmbeddedPostgres = async (
     const serverPlan = await plan(dataDir, options, signal)
     const server = await bringUp(serverPlan, signal)
     const { pid, version, adopted } = server
-    log.info({ pid, version, adopted }, 'the embedded PostgreSQL is ready')
+    log.debug({ pid, version, adopted }, 'the embedded PostgreSQL is ready')
     const supervisor = startSupervisor(serverPlan, server)
     return {
       connection: connectionOf(serverPlan.layout),

@@ -58,7 +58,8 @@ export function startAuditChain(options: AuditChainOptions): { stop(): Promise<v
 
   const run = async (lease: HeldLease, signal: AbortSignal, works: () => void): Promise<void> => {
     let pruneAt = 0
-    let headAt = 0
+    // Every start appends to the chain; a line for each of them would say nothing new.
+    let headAt = clock.now() + headEveryMs
     // The newest head that was not logged yet.
     let head: ChainPlace | undefined
     while (!signal.aborted) {

@@ -126,7 +126,7 @@ export function createPool(options: PoolOptions): ChangeablePool {
       if (chainId !== undefined || !upstream.wasProbed) break
       if (upstream.isReachable && upstream.chainId !== null) {
         chainId = upstream.chainId
-        log.info({ network: options.network, chain_id: chainId }, 'the chain id is pinned')
+        log.debug({ network: options.network, chain_id: chainId }, 'the chain id is pinned')
       }
     }
     if (chainId === undefined) return
