@@ -2,18 +2,18 @@
 // each delivery. Run it beside `npm start`: npx node examples/deposit-detector.ts [c|t|s|p]
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { createClient, verifyWebhook } from '@portolan/client'
+import { readConnection } from './connection.ts'
 
 const chain = (process.argv[2] ?? 'c') as 'c' | 't' | 's' | 'p'
 if (!['c', 't', 's', 'p'].includes(chain)) {
   console.error(`There is no chain "${chain}". Usage: deposit-detector.ts [c|t|s|p]`)
   process.exit(2)
 }
-const { base_url, member } = JSON.parse(readFileSync('.data/connection.json', 'utf8'))
+const { base_url, member } = readConnection()
 const portolan = createClient({ base_url, ...member })[chain]
 
 // An address of a customer. In production it comes from your own wallet; this one has no key.

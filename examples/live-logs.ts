@@ -1,15 +1,15 @@
 // Prints the transfers of an ERC-20 as they happen, over the gateway's WebSocket, and retracts what a reorganization
 // drops. Run it beside `npm start`: npx node examples/live-logs.ts [how many]
-import { readFileSync } from 'node:fs'
 import { gatewayWsUrl } from '@portolan/client'
 import { createPublicClient, parseAbiItem, webSocket } from 'viem'
+import { readConnection } from './connection.ts'
 
 const count = Number(process.argv[2] ?? 3)
 if (!Number.isInteger(count) || count < 1) {
   console.error('Usage: live-logs.ts [how many], a whole number of at least 1')
   process.exit(2)
 }
-const { ws_url, member, chains } = JSON.parse(readFileSync('.data/connection.json', 'utf8'))
+const { ws_url, member, chains } = readConnection()
 const url = gatewayWsUrl({
   base_url: ws_url,
   chain: 'c',

@@ -1,12 +1,16 @@
 // Sends an ERC-20 from an account whose key never leaves this script: the service makes the transaction and brings it
 // onto the chain, the signature is made here. Run it beside `npm start`: npx node examples/send-erc20.ts
-import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createClient, PortolanError } from '@portolan/client'
 import { encodeFunctionData, parseAbi } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { readConnection } from './connection.ts'
 
-const { base_url, member, chains } = JSON.parse(readFileSync('.data/connection.json', 'utf8'))
+if (process.argv.length > 2) {
+  console.error('Usage: send-erc20.ts, without arguments')
+  process.exit(2)
+}
+const { base_url, member, chains } = readConnection()
 const portolan = createClient({ base_url, ...member }).c
 const coin: string = chains.c.contracts.erc20
 const account = privateKeyToAccount(generatePrivateKey())
