@@ -274,6 +274,13 @@ describe.runIf(browser)('the console in a real browser', { timeout: 240_000 }, a
     expect(websocket_clients.map(({ subscriptions }) => subscriptions)).toContainEqual([
       { name: 'newHeads', subscription_count: 1 },
     ])
+    // A dialog of a panel stands in the middle of the screen, not in the panel.
+    await visit(page, 'keys')
+    await page.getByRole('button', { name: 'Create a key' }).click()
+    await page.getByLabel(/^scopes\b/).waitFor()
+    const box = await page.locator('dialog[open]').boundingBox()
+    expect(Math.abs((box?.x ?? 0) + (box?.width ?? 0) / 2 - 720)).toBeLessThan(10)
+    await page.keyboard.press('Escape')
     await page.getByRole('button', { name: 'Sign out' }).click()
     // The next session in this tab sees nothing of the last one.
     await page.getByLabel('api_key').fill(member.api_key)

@@ -16,7 +16,9 @@ export function Transfers({ chain, wallet_id }: { chain: Chain; wallet_id: strin
   const { on } = useAccount()
   const { router } = useApp()
   const { query } = router.place.value
-  const address = query.get('address') ?? ''
+  const given = query.get('address') ?? ''
+  // Wallets and explorers show addresses of EVM chains with capitals, as a checksum; the service has none.
+  const address = isEvm(chain) ? given.toLowerCase() : given
   const day = query.get('day') ?? ''
   const [fresh, setFresh] = useState<readonly Transfer[]>([])
   const load = async (page_token: string | undefined, signal?: AbortSignal) => {
@@ -53,7 +55,7 @@ export function Transfers({ chain, wallet_id }: { chain: Chain; wallet_id: strin
   })
   // What arrived before the filter was set, or while another one was, is filtered as well.
   const shown = fresh.filter(
-    ({ from, to }) => !day && (!address || [from, to].some((one) => isSame(chain, one, address))),
+    ({ from, to }) => !day && (!address || from === address || to === address),
   )
   const freshIds = new Set(shown.map(({ transfer_id }) => transfer_id))
   return (
@@ -97,7 +99,3 @@ export function Transfers({ chain, wallet_id }: { chain: Chain; wallet_id: strin
     </Panel>
   )
 }
-
-/** Whether two texts are one address; those of EVM chains may be written with capitals as a checksum. */
-const isSame = (chain: Chain, left: string, right: string): boolean =>
-  isEvm(chain) ? left.toLowerCase() === right.toLowerCase() : left === right
