@@ -133,7 +133,7 @@ function dayLines(usage: readonly UsageRow[], grouping: keyof typeof groupings) 
     ...{ times, suffix: grouping === 'method' ? ', by method' : ', by key' },
     series: groups.map(({ key, names }) => {
       const own = usage.filter((row) => keyOf(row) === key)
-      return line(names.at(-1) ?? '', own, 'calls')
+      return line(names.join(' '), own, 'calls')
     }),
   }
 }
