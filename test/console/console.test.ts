@@ -253,6 +253,14 @@ describe.runIf(browser)('the console in a real browser', { timeout: 240_000 }, a
     // Before the results are there.
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Transfer' }).waitFor()
+    // A result that is chosen by keyboard is gone on its page: the next key continues there.
+    await page.locator('main').focus()
+    await page.keyboard.press('/')
+    await page.keyboard.type(address)
+    await page.locator('.search-results a').first().waitFor()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.waitForFunction(() => document.activeElement?.tagName === 'MAIN')
     expect(clean(watched)).toEqual({ errors: [], others: [] })
   })
 

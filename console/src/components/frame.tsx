@@ -22,6 +22,16 @@ export function Frame(props: {
   const main = useRef<HTMLElement>(null)
   const { path } = router.place.value
   useEffect(() => setOpen(false), [path])
+  const last = useRef(path)
+  useEffect(() => {
+    if (last.current === path) return
+    last.current = path
+    // The link or the dialog that led here may be gone, and the focus with it: the next key continues in the page.
+    const timer = setTimeout(() => {
+      if (document.activeElement === document.body) main.current?.focus({ preventScroll: true })
+    })
+    return () => clearTimeout(timer)
+  }, [path])
   useEffect(() => {
     if (!open) return
     const close = (event: KeyboardEvent) => event.key === 'Escape' && setOpen(false)
