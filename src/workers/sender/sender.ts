@@ -194,23 +194,24 @@ export async function expireUnsigned(
   const before = new Date(clock.now() - expiryMs)
   const rows = await listUnsigned(db, { network_id, before, limit: expiredPerRound })
   const last_error = `Canceled: no signature came within ${Math.round(expiryMs / hourMs)} hours.`
+  let handled = 0
   let expired = 0
   for (const { organization_id, transaction_id } of rows) {
     if (signal.aborted) return false
     const scope = { organization_id, network_id }
     try {
-      await withTransaction(tools, scope, transaction_id, async (trx, row, now) =>
-        // Signed or canceled since it was listed.
-        row.transaction_state === 'TRANSACTION_STATE_CREATED'
-          ? await moveTransaction(trx, row, { event: 'expire', now, change: { last_error } })
-          : row,
-      )
-      expired++
+      await withTransaction(tools, scope, transaction_id, async (trx, row, now) => {
+        // Signed or canceled since it was listed, or expired by another sender.
+        if (row.transaction_state !== 'TRANSACTION_STATE_CREATED') return row
+        expired++
+        return await moveTransaction(trx, row, { event: 'expire', now, change: { last_error } })
+      })
+      handled++
     } catch (error) {
       // One that fails must not keep the sender from its other work.
       log.warn({ err: error, transaction_id }, 'expiring transactions failed')
     }
   }
   if (expired > 0) log.info({ network_id, count: expired }, 'unsigned transactions expired')
-  return expired === expiredPerRound
+  return handled === expiredPerRound
 }

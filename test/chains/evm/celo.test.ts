@@ -7,11 +7,9 @@ import type { ChainBlock } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { transferTopic } from '../../../src/chains/evm/codec/topics.ts'
 import { evmFamily } from '../../../src/chains/evm/family.ts'
-import { createPool } from '../../../src/chains/evm/pool/pool.ts'
 import { createByteSet } from '../../../src/lib/bytes.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
-import { silentLog } from '../../../src/lib/log.ts'
 import { waitFor } from '../../helpers/wait-for.ts'
+import { poolOf } from './test-pool.ts'
 import { createSender } from './token-contracts.ts'
 
 const coin_contract = '0x471ece3750da237f93b8e339c536989b8978a438'
@@ -19,14 +17,7 @@ const coin_contract = '0x471ece3750da237f93b8e339c536989b8978a438'
 const code = `0x606060006000376000600060606000600060fd5af1601c57600080fd5b602035600035${`7f${transferTopic.slice(2)}`}60206040a300`
 
 const anvil = await startAnvil({ args: ['--celo', '--no-mining'] })
-const pool = createPool({
-  network: 'test',
-  prefix: 'eth',
-  upstreams: [{ url: anvil.url }],
-  clock: systemClock,
-  log: silentLog,
-  limits: { probeIntervalMs: 100 },
-})
+const pool = poolOf(anvil.url)
 afterAll(async () => {
   await pool.stop()
   await anvil.stop()

@@ -1,22 +1,13 @@
 import { afterAll, expect, it } from 'vitest'
 import { startAnvil } from '../../../devnet/anvil/anvil.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
-import { createPool } from '../../../src/chains/evm/pool/pool.ts'
 import { createByteSet } from '../../../src/lib/bytes.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
-import { silentLog } from '../../../src/lib/log.ts'
 import { waitFor } from '../../helpers/wait-for.ts'
+import { poolOf } from './test-pool.ts'
 
 const never = new AbortController().signal
 const anvil = await startAnvil({ args: ['--no-mining', '--network', 'optimism'] })
-const pool = createPool({
-  network: 'test',
-  prefix: 'eth',
-  upstreams: [{ url: anvil.url }],
-  clock: systemClock,
-  log: silentLog,
-  limits: { probeIntervalMs: 100 },
-})
+const pool = poolOf(anvil.url)
 const chain = createEvmChain({ pool, pollMs: 100 })
 
 afterAll(async () => {

@@ -2,20 +2,12 @@ import { afterAll, expect, it } from 'vitest'
 import { startAnvil } from '../../../devnet/anvil/anvil.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { evmFamily } from '../../../src/chains/evm/family.ts'
-import { createPool } from '../../../src/chains/evm/pool/pool.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
-import { silentLog } from '../../../src/lib/log.ts'
 import { type HostileKind, hostileCodes, placeHostile } from './hostile-contracts.ts'
+import { poolOf } from './test-pool.ts'
 import { contracts, createSender, encode } from './token-contracts.ts'
 
 const anvil = await startAnvil({ args: ['--no-mining'] })
-const pool = createPool({
-  network: 'test',
-  prefix: 'eth',
-  upstreams: [{ url: anvil.url }],
-  clock: systemClock,
-  log: silentLog,
-})
+const pool = poolOf(anvil.url)
 afterAll(async () => {
   await pool.stop()
   await anvil.stop()

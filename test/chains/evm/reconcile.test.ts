@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, expect, it } from 'vitest'
 import { startAnvil } from '../../../devnet/anvil/anvil.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
-import { createPool } from '../../../src/chains/evm/pool/pool.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { startTracker } from '../../../src/workers/tracker/tracker.ts'
@@ -11,18 +10,12 @@ import { oneChain } from '../../helpers/one-chain.ts'
 import { waitFor } from '../../helpers/wait-for.ts'
 import { createWalletBench } from '../../helpers/wallets.ts'
 import { hostileCodes, setInLedger, silentCodes } from './hostile-contracts.ts'
+import { poolOf } from './test-pool.ts'
 import { createSender } from './token-contracts.ts'
 
 const { db, pool: database } = await freshDatabase()
 const anvil = await startAnvil({ args: ['--no-mining'] })
-const pool = createPool({
-  network: 'test',
-  prefix: 'eth',
-  upstreams: [{ url: anvil.url }],
-  clock: systemClock,
-  log: silentLog,
-  limits: { probeIntervalMs: 200 },
-})
+const pool = poolOf(anvil.url)
 const chain = createEvmChain({ pool, pollMs: 100 })
 const { send } = createSender(anvil)
 const [rich, mine] = (await anvil.call<string[]>('eth_accounts')) as [string, string]

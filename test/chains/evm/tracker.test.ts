@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startAnvil } from '../../../devnet/anvil/anvil.ts'
 import { createCanonical } from '../../../src/chains/evm/canonical/canonical.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
-import { createPool } from '../../../src/chains/evm/pool/pool.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { findCursor } from '../../../src/storage/tracking/blocks.ts'
@@ -13,18 +12,12 @@ import { freshDatabase } from '../../helpers/database.ts'
 import { oneChain } from '../../helpers/one-chain.ts'
 import { waitFor } from '../../helpers/wait-for.ts'
 import { type Caller, createWalletBench, type Outcome } from '../../helpers/wallets.ts'
+import { poolOf } from './test-pool.ts'
 import { createSender, encode } from './token-contracts.ts'
 
 const { db } = await freshDatabase()
 const anvil = await startAnvil({ args: ['--no-mining'] })
-const pool = createPool({
-  network: 'test',
-  prefix: 'eth',
-  upstreams: [{ url: anvil.wsUrl }],
-  clock: systemClock,
-  log: silentLog,
-  limits: { probeIntervalMs: 200 },
-})
+const pool = poolOf(anvil.wsUrl)
 const canonical = createCanonical({ pool, prefix: 'eth', clock: systemClock, log: silentLog })
 const chain = createEvmChain({ pool, canonical, pollMs: 200 })
 const { send, deploy } = createSender(anvil)

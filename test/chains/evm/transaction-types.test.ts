@@ -5,11 +5,9 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Anvil, startAnvil } from '../../../devnet/anvil/anvil.ts'
 import type { ChainBlock } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
-import { createPool } from '../../../src/chains/evm/pool/pool.ts'
 import { createByteSet } from '../../../src/lib/bytes.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
-import { silentLog } from '../../../src/lib/log.ts'
 import { waitFor } from '../../helpers/wait-for.ts'
+import { poolOf } from './test-pool.ts'
 import { contracts, encode } from './token-contracts.ts'
 
 const never = new AbortController().signal
@@ -22,14 +20,7 @@ type Sent = { hash: string; from: string }
 
 const open = async (args: string[]) => {
   const anvil = await startAnvil({ args: ['--no-mining', ...args] })
-  const pool = createPool({
-    network: 'test',
-    prefix: 'eth',
-    upstreams: [{ url: anvil.url }],
-    clock: systemClock,
-    log: silentLog,
-    limits: { probeIntervalMs: 100 },
-  })
+  const pool = poolOf(anvil.url)
   const chain = createEvmChain({ pool, pollMs: 100 })
   onTestFinished(async () => {
     await chain.stop()
