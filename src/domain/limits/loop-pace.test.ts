@@ -30,8 +30,8 @@ describe('pace of long work', () => {
 
   it('gives each organization less than a hundredth of the time beside others', () => {
     const { pace } = openShared()
-    const waits = Array.from({ length: 5 }, () => pace.take('noisy', 12))
-    expect(waits).toEqual([0, 1_500, 3_000, 4_500, 6_000])
+    const waits = Array.from({ length: 5 }, () => pace.take('noisy', 4))
+    expect(waits).toEqual([0, 500, 1_000, 1_500, 2_000])
     expect(pace.take('quiet', 12)).toBe(0)
   })
 
@@ -45,14 +45,14 @@ describe('pace of long work', () => {
     expect(pace.take('noisy', 2)).toBe(0)
   })
 
-  it('refuses what would wait for more than ten seconds, and does not count it', () => {
+  it('refuses what would wait for more than three seconds, and does not count it', () => {
     const { pace, pass } = openShared()
     expect(pace.take('noisy', 100)).toBe(0)
     expect(() => pace.take('noisy', 100)).toThrow(
       expect.objectContaining({ reason: 'RATE_LIMITED', retryAfter: 13 }),
     )
-    pass(3_000)
+    pass(10_000)
     pace.note('quiet')
-    expect(pace.take('noisy', 100)).toBe(9_500)
+    expect(pace.take('noisy', 100)).toBe(2_500)
   })
 })

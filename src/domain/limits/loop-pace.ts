@@ -20,7 +20,8 @@ const exemptMs = 1
  * that it does not reach the 99th percentile of the others.
  */
 const share = 0.008
-const maxWaitMs = 10_000
+/** A body is in memory while it waits: at most 8 MiB for each organization, and for so long after its client left. */
+const maxWaitMs = 3_000
 /** For so long after a call of another organization, one is not alone. */
 const rememberedMs = 2_000
 const maxOrganizations = 10_000
