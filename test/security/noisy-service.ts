@@ -110,7 +110,9 @@ export const stopChild = async (child: ChildProcess, signal: NodeJS.Signals): Pr
 
 const startNode = async (): Promise<{ child: ChildProcess; url: string }> => {
   const program = join(import.meta.dirname, 'scripted-node.ts')
-  const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, ['--single-threaded', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   await pin('1', child.pid!)
   await runAtOnce(child.pid!, '2')
   for await (const line of createInterface({ input: child.stdout! }))
