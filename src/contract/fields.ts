@@ -18,6 +18,9 @@ export const flag = (description: string) =>
 /** Marks a response field beyond the specification. */
 export const extension = <schema extends TSchema>(schema: schema): schema =>
   ({ ...schema, 'x-extension': true }) as schema
+/** Says what an optional field is when it is left out, where the service works it out. Forms and the reference show it. */
+export const leftOut = <schema extends TSchema>(schema: schema, text: string): schema =>
+  ({ ...schema, 'x-left-out': text }) as schema
 
 /** Any text. */
 export const text = Type.String()

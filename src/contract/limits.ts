@@ -20,6 +20,8 @@ export const maxCredentials = 1_000
 export const rotationOverlap = { defaultSeconds: 24 * 3_600, maxSeconds: 7 * 86_400 } as const
 /** How long the previous signing secret of a webhook still signs after a rotation. */
 export const secretOverlapHours = 24
+/** Failed notifications of a webhook are counted so far: above it only that there are many matters. */
+export const countedFailures = 1_000
 
 /** Sinks of an organization on a network: each has its own connection to a broker. */
 export const maxSinks = 10

@@ -246,13 +246,17 @@ describe('extensions', () => {
     )
     expect(fields).toEqual([
       'T.ImportAsset wallet_id',
+      'T.ListWebhookHistories transaction_hash',
       'T.RegisterWebhook events',
       'S.ImportAsset wallet_id',
+      'S.ListWebhookHistories transaction_digest',
       'S.RegisterWebhook events',
       'P.ImportAsset wallet_id',
       'P.ImportAsset token_address',
       'P.ListAssets token_address',
+      'P.ListWebhookHistories transaction_hash',
       'P.RegisterWebhook events',
+      'C.ListWebhookHistories transaction_hash',
       'C.RegisterWebhook events',
       'C.ListTransactions transaction_state',
     ])

@@ -7,6 +7,7 @@ import {
   Hash,
   HexData,
   Id,
+  leftOut,
   optional,
   Pagination,
   page,
@@ -52,10 +53,21 @@ export const ManagedTransaction = record('ManagedTransaction', {
 // Left out, the service chooses: gas by estimation, the price by the node, the nonce by what is free at the address.
 // `transaction_id` is chosen by the caller as an idempotency key (spec 4.4).
 const defaults = {
-  gas: optional(Decimal),
-  gas_price: optional(Decimal),
-  nonce: optional(Count),
-  transaction_id: optional(Id),
+  gas: optional(
+    leftOut(
+      Decimal,
+      "the node's estimate; where that fails, nothing is created and the reason is said",
+    ),
+  ),
+  gas_price: optional(
+    leftOut(Decimal, "the node's price; for a replacement at least 10 % above the other one's"),
+  ),
+  nonce: optional(
+    leftOut(Count, "the lowest from the node's pending count on that no other transaction holds"),
+  ),
+  transaction_id: optional(
+    leftOut(Id, 'a new one; one of your own is an idempotency key: the same call again pays once'),
+  ),
 }
 
 const erc20 = Type.Object(
@@ -87,7 +99,7 @@ export const transaction = {
       from: EvmAddress,
       to: EvmAddress,
       value: Decimal,
-      data: optional(HexData),
+      data: optional(leftOut(HexData, 'empty: a plain payment')),
       ...defaults,
     },
     response: { transaction: ManagedTransaction },

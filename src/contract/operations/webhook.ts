@@ -11,14 +11,15 @@ import {
   Pagination,
   page,
   Timestamp,
+  TransactionId,
   text,
   timeRange,
   UnixTime,
 } from '../fields.ts'
-import { secretOverlapHours } from '../limits.ts'
+import { countedFailures, secretOverlapHours } from '../limits.ts'
 import { operation } from '../operation.ts'
 import { transferEvents, webhookEvents, webhookStatuses } from '../records/states.ts'
-import { each, list, record } from '../variant.ts'
+import { each, list, only, record } from '../variant.ts'
 
 // Null where it has not happened, in contrast to a text that is empty.
 const MaybeTime = Type.Union([Timestamp, Type.Null()])
@@ -80,6 +81,10 @@ const Webhook = record('Webhook', {
   disable_reason: text,
   success_rate: Type.Union([Type.Number(), Type.Null()]),
   last_error: text,
+  failed_count: Type.Integer({
+    minimum: 0,
+    description: `notifications that no attempt is left for, counted up to ${countedFailures}`,
+  }),
   create_time: Timestamp,
 })
 
@@ -114,7 +119,15 @@ export const webhook = {
   ListWebhookHistories: operation({
     summary: 'List notifications and how their delivery went, newest first.',
     services: 'TSPC',
-    request: { webhook_id: optional(Id), ...timeRange, ...page },
+    description:
+      'With a transaction, those about its transfers and, on C, about its states. A notification without a hash, such as a test, is in no such list.',
+    request: {
+      webhook_id: optional(Id),
+      transaction_hash: only('TPC', optional(extension(TransactionId))),
+      transaction_digest: only('S', optional(extension(TransactionId))),
+      ...timeRange,
+      ...page,
+    },
     response: { webhook_histories: list(WebhookHistory), pagination: Pagination },
   }),
   // The endpoint is checked here and again at each connection, because what a name resolves to may change.
@@ -156,7 +169,7 @@ export const webhook = {
     summary: 'List webhooks with their state, success rate and last error.',
     services: 'TSPC',
     extension: true,
-    request: { wallet_id: optional(Id), ...page },
+    request: { wallet_id: optional(Id), webhook_id: optional(Id), ...page },
     response: { webhooks: list(Webhook), pagination: Pagination },
   }),
   GetWebhookSigningSecret: operation({

@@ -2,8 +2,6 @@
 // token stays valid while new transfers arrive at the other end.
 
 import { OperationError } from '../../contract/errors/errors.ts'
-import type { WalletRequest } from '../../contract/operations/calls.ts'
-import { invalidRequest } from '../../contract/validate.ts'
 import { findCursor } from '../../storage/tracking/blocks.ts'
 import {
   listTransactionTransfers,
@@ -13,9 +11,10 @@ import {
 import { findOwners } from '../../storage/wallets/addresses.ts'
 import type { WalletHandler } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
+import { readTransaction } from '../read-transaction.ts'
 import { readTimes } from '../time-range.ts'
 import { readOptionalAddress } from './address-fields.ts'
-import { getWalletOfHistory, type ReadScope, readScope } from './scope.ts'
+import { getWalletOfHistory, readScope } from './scope.ts'
 import { presentTransfer } from './transfer-view.ts'
 
 type Position = [time: number, number: number, ordinal: number, side: number]
@@ -25,7 +24,7 @@ export const ListTransfers: WalletHandler<'ListTransfers'> = async (context, req
   const scope = await readScope(context)
   const { limit, after } = readPage<Position>(context, request)
   const times = readTimes(request)
-  const transaction_hash = readHash(scope, request)
+  const transaction_hash = readTransaction(scope.family, request)
   const address = readOptionalAddress(scope.family, request.address)
   const wallet = request.wallet_id && (await getWalletOfHistory(context, scope, request.wallet_id))
   const wallet_id = wallet
@@ -63,17 +62,3 @@ const toPosition = ([time, block_number, ordinal, side]: Position): TransferPosi
   ordinal,
   side,
 })
-
-const readHash = (
-  { family }: ReadScope,
-  request: WalletRequest<'ListTransfers'>,
-): Buffer | undefined => {
-  const { transactionField: field } = family
-  const text = request[field]
-  if (text === undefined) return undefined
-  const hash = family.parseTransactionHash(text)
-  if (hash) return hash
-  throw invalidRequest([
-    { field, reason: 'INVALID_FORMAT', detail: 'Is not a transaction identifier of this chain.' },
-  ])
-}

@@ -16,6 +16,7 @@ import {
 import { wakeCouriers } from '../../storage/webhooks/notifications.ts'
 import type { Context, WalletHandler } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
+import { readTransaction } from '../read-transaction.ts'
 import { readTimes } from '../time-range.ts'
 import { readScope } from '../wallets/scope.ts'
 import { presentHeaders } from './attempt-headers.ts'
@@ -38,6 +39,7 @@ export const ListWebhookHistories: WalletHandler<'ListWebhookHistories'> = async
   if (webhook_id !== undefined && !isUuid(webhook_id)) throw new OperationError('WEBHOOK_NOT_FOUND')
   const rows = await listDeliveries(context.db, scope, {
     webhook_id,
+    transaction_hash: readTransaction(scope.family, request),
     ...readTimes(request),
     after: after && { create_time: new Date(after[0]), webhook_history_id: after[1] },
     limit: limit + 1,

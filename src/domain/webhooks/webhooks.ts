@@ -178,7 +178,11 @@ export const ListWebhooks: WalletHandler<'ListWebhooks'> = async (context, reque
   const { limit, after } = readPage<string>(context, request)
   const wallet_id =
     request.wallet_id && (await getWallet(context, scope, request.wallet_id)).wallet_id
-  const rows = await listWebhooks(context.db, scope, { wallet_id, after, limit: limit + 1 })
+  const { webhook_id } = request
+  const rows =
+    webhook_id === undefined || isUuid(webhook_id)
+      ? await listWebhooks(context.db, scope, { wallet_id, webhook_id, after, limit: limit + 1 })
+      : []
   const { items, pagination } = makePage(context, request, rows, (row) => row.webhook_id)
   return { webhooks: items.map((row) => present(row, scope.family.service)), pagination }
 }
@@ -202,6 +206,7 @@ const present = (row: ListedWebhook, service: WalletService) => ({
   disable_reason: row.disable_reason ?? '',
   success_rate: row.success_rate,
   last_error: row.last_error ?? '',
+  failed_count: row.failed_count,
   create_time: toTimestamp(row.create_time),
 })
 

@@ -22,6 +22,9 @@ import {
 const log = silentLog
 const files = await readMigrations()
 const names = files.map(({ name }) => name)
+// Files that build indexes run outside of the transaction, each for itself.
+const isWhole = ({ sql: text }: { sql: string }) => !/^create index concurrently/m.test(text)
+const wholeNames = files.filter(isWhole).map(({ name }) => name)
 const bad = { name: '9999-bad', sql: 'create table half (a int); select 1/0;' }
 
 const startMigrator = (connection: Connection) => {
@@ -76,7 +79,9 @@ describe.each<Engine>(['embedded', 'system'])('migrations on %s', (engine) => {
         child.kill('SIGKILL')
         await once(child, 'exit')
         const { applied } = await migrateDatabase(db, { log })
-        expect([[], names]).toContainEqual(applied)
+        // What is stored is a beginning: nothing, all in the transaction, or all.
+        expect([0, names.length - wholeNames.length, names.length]).toContain(applied.length)
+        expect(applied).toEqual(names.slice(names.length - applied.length))
         for (const table of Object.keys(tables))
           await sql`select from ${sql.table(table)}`.execute(db)
         await stop()
@@ -85,9 +90,9 @@ describe.each<Engine>(['embedded', 'system'])('migrations on %s', (engine) => {
 
     test('a migration that fails halfway leaves nothing behind, and no lock', async () => {
       const { db } = await emptyDatabase(engine)
-      await expect(migrateDatabase(db, { log, files: [...files, bad] })).rejects.toThrow(
-        'division by zero',
-      )
+      await expect(
+        migrateDatabase(db, { log, files: [...files.filter(isWhole), bad] }),
+      ).rejects.toThrow('division by zero')
       expect(await pendingMigrations(db)).toEqual(names)
       expect((await sql`select to_regclass('half') as half`.execute(db)).rows).toEqual([
         { half: null },
@@ -118,9 +123,9 @@ describe.each<Engine>(['embedded', 'system'])('migrations on %s', (engine) => {
       expect(await schemaState(db)).toEqual({ pending: [], newer: ['0999-future'] })
       expect(await migrateDatabase(db, { log })).toEqual({ applied: [] })
       // Code that lacks a step of its own does not add it to a newer schema.
-      await expect(migrateDatabase(db, { log, files: [...files, bad] })).rejects.toThrow(
-        NewerDatabaseError,
-      )
+      await expect(
+        migrateDatabase(db, { log, files: [...files.filter(isWhole), bad] }),
+      ).rejects.toThrow(NewerDatabaseError)
     })
 
     test('a newer database that this version cannot use is refused with both versions', async () => {

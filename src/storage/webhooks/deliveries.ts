@@ -28,6 +28,7 @@ export type HistoryRow = DeliveryRow & {
 
 type Filter = {
   webhook_id?: string | undefined
+  transaction_hash?: Buffer | undefined
   /** Both ends included. */
   from_time?: Date | undefined
   to_time?: Date | undefined
@@ -67,17 +68,23 @@ const listEndless = async (db: Db, scope: WalletScope): Promise<string[]> => {
 export const listDeliveries = async (
   db: Db,
   { organization_id, network_id }: WalletScope,
-  { webhook_id, from_time, to_time, after, limit, now }: Filter,
+  { webhook_id, transaction_hash, from_time, to_time, after, limit, now }: Filter,
 ): Promise<HistoryRow[]> => {
   // Asked for first: with a sub-select the planner expects few rows and reads the whole table.
   const endless = await listEndless(db, { organization_id, network_id })
   const inScope = sql`d.organization_id = ${organization_id} and d.network_id = ${network_id}`
   // A webhook is of one organization: asked for both at once, the server may walk through all of the
-  // organization's history for the few rows of a quiet webhook.
+  // organization's history for the few rows of a quiet webhook. A transaction has few of either.
+  const chosen = transaction_hash
+    ? sql`${inScope} and transaction_hash = ${transaction_hash}
+        ${webhook_id ? sql`and webhook_id = ${webhook_id}` : sql``}`
+    : webhook_id
+      ? sql`webhook_id = ${webhook_id}`
+      : inScope
   const { rows } = await sql<HistoryRow>`
     select d.*, ${stateOf(now)} from (
       select * from delivery d
-      where sequence is not null and ${webhook_id ? sql`webhook_id = ${webhook_id}` : inScope}
+      where sequence is not null and ${chosen}
         and webhook_id <> all(${endless}::uuid[])
         ${from_time ? sql`and create_time >= ${from_time}` : sql``}
         ${to_time ? sql`and create_time <= ${to_time}` : sql``}

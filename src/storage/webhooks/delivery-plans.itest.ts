@@ -1,4 +1,4 @@
-import { randomBytes, randomUUIDv7 } from 'node:crypto'
+import { createHash, randomBytes, randomUUIDv7 } from 'node:crypto'
 import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
@@ -40,10 +40,10 @@ beforeAll(async () => {
   await sql`
     with notified as (
       insert into delivery (webhook_history_id, organization_id, network_id, webhook_id,
-        notification_type, data, sequence, create_time)
+        notification_type, data, sequence, transaction_hash, create_time)
       select gen_random_uuid(), ${organization_id}::uuid, ${network_id}::int2,
         case i % 2 when 0 then ${hooks[0]}::uuid else ${hooks[1]}::uuid end,
-        'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED', '{}', i,
+        'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED', '{}', i, sha256((i / 50)::text::bytea),
         ${now}::timestamptz - i * interval '1 second'
       from generate_series(1, 50000) i
       returning *),
@@ -109,6 +109,7 @@ const deep = {
   create_time: new Date(now.getTime() - 40_000_000),
   webhook_history_id: randomUUIDv7(),
 }
+const transaction_hash = createHash('sha256').update('700').digest()
 const before = new Date(now.getTime() - 49_000_000)
 
 describe.each(['nothing is known of the tables', 'they are analyzed'])('when %s', (when) => {
@@ -129,6 +130,16 @@ describe.each(['nothing is known of the tables', 'they are analyzed'])('when %s'
     ],
     ['the first page of all', 101, (at) => listDeliveries(at, scope, page)],
     ['a deep page of all', 101, (at) => listDeliveries(at, scope, { ...page, after: deep })],
+    [
+      'those of a transaction',
+      50,
+      (at) => listDeliveries(at, scope, { ...page, transaction_hash }),
+    ],
+    [
+      'those of a transaction and a webhook',
+      50,
+      (at) => listDeliveries(at, scope, { ...page, transaction_hash, webhook_id: hooks[1] }),
+    ],
     ['a look at the queue', 2, listQueuedWebhooks],
     [
       'a claim',

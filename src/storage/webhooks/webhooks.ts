@@ -2,6 +2,7 @@
 // are taken by id: webhooks, queues, rows.
 
 import { sql } from 'kysely'
+import { countedFailures } from '../../contract/limits.ts'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
 import { dropSubject, resolveSubject } from '../tracking/operational-events.ts'
@@ -13,7 +14,11 @@ import type { webhookTables } from './tables.ts'
 export type WebhookRow = RowOf<typeof webhookTables.webhook>
 
 /** A webhook as it is listed. */
-export type ListedWebhook = WebhookRow & { success_rate: number | null }
+export type ListedWebhook = WebhookRow & {
+  success_rate: number | null
+  /** At most `countedFailures`. */
+  failed_count: number
+}
 
 // Of so many newest notifications the success rate is taken.
 const rated = 100
@@ -75,14 +80,20 @@ export const lockWebhook = async (
 export const listWebhooks = async (
   db: Db,
   { organization_id, network_id }: WalletScope,
-  filter: { wallet_id?: string | undefined; after?: string | undefined; limit: number },
+  filter: {
+    wallet_id?: string | undefined
+    webhook_id?: string | undefined
+    after?: string | undefined
+    limit: number
+  },
 ): Promise<ListedWebhook[]> => {
-  const { wallet_id, after, limit } = filter
+  const { wallet_id, webhook_id, after, limit } = filter
   const { rows } = await sql<ListedWebhook>`
-    select w.*, r.success_rate from (
+    select w.*, r.success_rate, f.failed_count from (
       select * from webhook
       where organization_id = ${organization_id} and network_id = ${network_id} and sink is null
         ${wallet_id ? sql`and wallet_id = ${wallet_id}` : sql``}
+        ${webhook_id ? sql`and webhook_id = ${webhook_id}` : sql``}
         ${after ? sql`and webhook_id > ${after}` : sql``}
       order by webhook_id limit ${limit}) w
     left join lateral (
@@ -95,6 +106,13 @@ export const listWebhooks = async (
         where webhook_id = w.webhook_id and sequence is not null
         order by create_time desc, webhook_history_id desc limit ${rated}) n
       left join delivery_queue q on q.webhook_history_id = n.webhook_history_id) r on true
+    -- Bounded: a receiver that is down for days has failed many.
+    left join lateral (
+      select count(*)::int4 as failed_count from (
+        select 1 from delivery_queue q
+        where q.webhook_id = w.webhook_id and q.next_attempt_time is null
+          and q.webhook_status = 'WEBHOOK_STATUS_FAILED'
+        limit ${countedFailures}) n) f on true
     order by w.webhook_id`.execute(db)
   return rows
 }
