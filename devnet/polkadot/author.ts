@@ -10,7 +10,7 @@ import {
 } from './bytes.ts'
 import type { Code } from './code.ts'
 import { inherentsOf } from './inherents.ts'
-import { type Changes, createOverlay, type TrieState } from './state.ts'
+import { type Changes, createOverlay, type Overlay, type TrieState } from './state.ts'
 
 /** A block with the state after it. */
 export type Block = {
@@ -28,8 +28,10 @@ export type Plan = {
   code: Code
   parent: Block
   para_id: number
-  /** The time at which it is made; it is never less than a slot after its parent. */
+  /** The time at which it is made. */
   now: number
+  /** How long after its parent it is at least; a slot unless given. */
+  leastMs?: number | undefined
   /** Slots left out, by which a block differs from its sibling. */
   skip: number
   goAhead: boolean
@@ -53,15 +55,24 @@ export const timeOf = (state: Pick<TrieState, 'get'>): number =>
   Number(readUint(state.get(storageKey('Timestamp', 'Now')) ?? new Uint8Array()))
 
 /** Begins a block: the runtime itself does everything that is done in it. */
-export function beginBlock({ code, parent, para_id, now, skip, goAhead }: Plan): Draft {
+export function beginBlock({ code, parent, para_id, now, leastMs, skip, goAhead }: Plan): Draft {
   const number = parent.number + 1
   const overlay = createOverlay(parent.state)
   const run = (entry: string, input: Uint8Array = new Uint8Array()) =>
     code.call(entry, input, overlay)
   const before = timeOf(parent.state)
-  const earliest = before === 0 ? now : Math.max(now, before + code.slotMs)
-  const slot = Math.floor(earliest / code.slotMs) + skip
-  const time = skip === 0 ? earliest : slot * code.slotMs
+  const { slotMs } = code
+  const step = leastMs ?? slotMs
+  const earliest = before === 0 ? now : Math.max(now, before + step)
+  const isBySlots = step >= slotMs
+  const time =
+    skip === 0
+      ? earliest
+      : isBySlots
+        ? (Math.floor(earliest / slotMs) + skip) * slotMs
+        : earliest + skip * step
+  const slot = Math.floor(time / slotMs)
+  if (!isBySlots) forgetSlot(overlay, time, slot, slotMs)
   const digest = Buffer.concat([
     Uint8Array.of(4, 6),
     Buffer.from('aura'),
@@ -105,6 +116,22 @@ export function beginBlock({ code, parent, para_id, now, skip, goAhead }: Plan):
       }
     },
   }
+}
+
+/**
+ * Lets a slot have several blocks. The runtime wants a slot of 12 seconds for each: a local chain that makes a block every
+ * two seconds would be an hour ahead of the clock after some minutes of traffic. So the runtime finds the time and the slot
+ * before this one, whatever its parent had. Such a block cannot be executed again on the state of its parent.
+ */
+function forgetSlot(overlay: Overlay, time: number, slot: number, slotMs: number): void {
+  const lower = (key: string, limit: number) => {
+    const stored = overlay.get(key)
+    if (stored && Number(readUint(stored)) > limit) overlay.set(key, uint(limit, 8))
+  }
+  lower(storageKey('Timestamp', 'Now'), time - slotMs)
+  lower(storageKey('Aura', 'CurrentSlot'), slot - 1)
+  // How many blocks its slot has, in runtimes since 2023.
+  overlay.set(storageKey('AuraExt', 'SlotInfo'), null)
 }
 
 function attempt(work: () => Uint8Array): Uint8Array | undefined {

@@ -16,8 +16,10 @@ export type ChainOptions = {
   directory?: string
   /** Blocks on top of a block before it is final. */
   finality?: number
-  /** The time of the next block, in milliseconds; a block is at least a slot after its parent. */
+  /** The time of the next block, in milliseconds. */
   now(): number
+  /** How long after its parent a block is at least; a slot unless given. */
+  leastMs?: number
   /** Final blocks whose state can be asked for. */
   history?: number
   /** The block with which the relay chain lets the next version of the runtime be applied. */
@@ -109,8 +111,9 @@ export function openChain(options: ChainOptions): PolkadotChain {
     const parent = parentOf(on)
     const code = codeOf(parent.state)
     const goAhead = options.upgradeAt === parent.number + 1
-    const now = options.now()
-    const draft = beginBlock({ code, parent, para_id: spec.para_id, now, skip, goAhead })
+    const { leastMs } = options
+    const plan = { code, parent, para_id: spec.para_id, now: options.now(), leastMs }
+    const draft = beginBlock({ ...plan, skip, goAhead })
     if (extrinsics) for (const extrinsic of extrinsics) draft.apply(extrinsic)
     else pool.applyTo(draft.apply)
     const block = draft.seal()

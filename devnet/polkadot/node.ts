@@ -74,6 +74,8 @@ export async function startPolkadotDevChain(
     endowments: endowed.map((account) => ({ account, amount: endowment })),
     // A chain that goes by slots is in the past, so that each block is one slot after the other.
     now: manual ? () => firstDay : Date.now,
+    // One that people look at goes by the clock.
+    ...(!manual && { leastMs: 1 }),
     ...(directory !== undefined && { directory }),
     ...(finality !== undefined && { finality }),
     ...(history !== undefined && { history }),

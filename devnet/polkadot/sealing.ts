@@ -7,8 +7,7 @@ const pauseMs = 10
 
 /**
  * Makes blocks by itself. A transaction gets its block at once, the next ones come at the chosen
- * pace, and then a block comes only when its slot has come: a slot of Asset Hub is 12 seconds, so
- * a chain that continued faster would soon be far in the future.
+ * pace, and then a block comes only when its slot has come: a slot of Asset Hub is 12 seconds.
  */
 export function startSealing(chain: PolkadotChain, options: { blockTimeMs: number }): () => void {
   const { blockTimeMs } = options

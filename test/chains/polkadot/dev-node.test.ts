@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { executeBlock } from '../../../devnet/polkadot/author.ts'
+import { executeBlock, timeOf } from '../../../devnet/polkadot/author.ts'
 import { openChain } from '../../../devnet/polkadot/chain.ts'
 import { developmentSigners } from '../../../devnet/polkadot/development-accounts.ts'
 import {
@@ -80,6 +80,21 @@ describe('the Polkadot dev node', () => {
         body.at(-1)![20]! ^= 1
         expect(() => executeBlock(code, parent, { ...block, extrinsics: body })).toThrow()
       }
+    },
+  )
+
+  it.each(testRuntimes())(
+    'stays at the time of the clock, however fast its blocks come: $name',
+    async ({ spec }) => {
+      const live = { manual: false, blockTimeMs: 3_600_000, finality: 5 }
+      const node = await start({ ...live, ...(spec && { spec }) })
+      const started = Date.now()
+      node.mine(30)
+      node.fork(2)
+      await node.fund(node.address(node.signer(70).account), 10n ** 12n)
+      const time = timeOf(node.chain.best().state)
+      expect(time).toBeGreaterThanOrEqual(started)
+      expect(time).toBeLessThanOrEqual(Date.now() + 1_000)
     },
   )
 
