@@ -89,6 +89,13 @@ test.each(guides)('%s is read whole', (_, blocks) => {
     for (const row of rows) expect([row, row.length]).toEqual([row, head.length])
 })
 
+test('a picture on a line of its own is left out', () => {
+  expect(parseMarkdown('# A\n\n![alt](images/a.png)\n\nText ![x].')).toMatchObject([
+    { kind: 'heading' },
+    { kind: 'paragraph', text: ['Text ![x].'] },
+  ])
+})
+
 test('every link between documents leads to a page and a section', () => {
   const ids = new Map(
     guides.map(([name, blocks]) => [name, sectionsOf(name, blocks).map(({ id }) => id)]),

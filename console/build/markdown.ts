@@ -18,6 +18,8 @@ export type Block =
 const fence = /^\s*```(\w*)/
 const heading = /^(#{1,6})\s+(.*)$/
 const bullet = /^(\s*)(?:[-*]|(\d+)\.)\s+(.*)$/
+// Pictures of the console are for readers elsewhere: here its pages are one click away.
+const picture = /^!\[[^\]]*\]\([^)]*\)$/
 const row = /^\s*\|(.*)\|\s*$/
 
 /**
@@ -33,7 +35,7 @@ function parseBlocks(lines: readonly string[]): Block[] {
   const blocks: Block[] = []
   for (let at = 0; at < lines.length; ) {
     const line = lines[at]!
-    if (line.trim() === '') {
+    if (line.trim() === '' || picture.test(line)) {
       at++
       continue
     }

@@ -88,7 +88,8 @@ function LazyPage(props: PageProps & { load: () => Promise<PageModule> }) {
 
 /** Loads all pages, one at a time while nothing else is to be done: they open at once, also while the service is unreachable. */
 export async function loadAhead(signal: AbortSignal): Promise<void> {
-  for (const [, load] of pages) {
+  const charts = () => import('../components/plot.ts')
+  for (const load of [charts, ...pages.map(([, page]) => page)]) {
     await new Promise((resolve) => (window.requestIdleCallback ?? setTimeout)(resolve))
     if (signal.aborted) return
     // One that fails is loaded, or explained, when it is opened.

@@ -26,16 +26,24 @@ export function Chart(props: {
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<Plot | undefined>(undefined)
   const [asTable, setAsTable] = useState(false)
+  // The values may change while the library is loaded.
+  const newest = useRef({ times, series })
+  newest.current = { times, series }
 
   useEffect(() => {
     if (asTable) return
     let ended = false
     // The library of charts is loaded with the first one.
-    import('./plot.ts').then(({ createPlot }) => {
-      if (ended || !box.current) return
-      plot.current = createPlot(box.current, { unit, titles: series.map((one) => one.title) })
-      plot.current.setData(times, series)
-    })
+    import('./plot.ts').then(
+      ({ createPlot }) => {
+        if (ended || !box.current) return
+        plot.current = createPlot(box.current, { unit, titles: series.map((one) => one.title) })
+        const { times: newestTimes, series: newestSeries } = newest.current
+        plot.current.setData(newestTimes, newestSeries)
+      },
+      // The service was unreachable, and browsers do not ask for a module again: the table has the same values.
+      () => setAsTable(true),
+    )
     return () => {
       ended = true
       plot.current?.stop()

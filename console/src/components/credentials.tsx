@@ -1,3 +1,4 @@
+import type { Client, ItemOf } from '@portolan/client'
 import { useState } from 'preact/hooks'
 import { useAccount } from '../app/context.ts'
 import { formatConstant } from '../lib/format.ts'
@@ -9,11 +10,15 @@ import { OperationDialog } from './operation-form.tsx'
 import { PagedTable } from './table.tsx'
 import { Badge, Id, Time } from './text.tsx'
 
+type Credential = ItemOf<Awaited<ReturnType<Client['admin']['ListCredentials']>>>
+
+const everywhere = ['0.0.0.0/0', '::/0']
+
 /** The API keys of an organization: create, rotate, restrict, revoke. */
 export function Credentials({ organization_id }: { organization_id: string }) {
   const { client, may, credential: own } = useAccount()
   const [creating, setCreating] = useState(false)
-  const [editing, setEditing] = useState<string | undefined>()
+  const [editing, setEditing] = useState<Credential | undefined>()
   const [shown, setShown] = useState<{ api_key: string; api_secret: string } | undefined>()
   const list = usePages(
     async (page_token, signal) => {
@@ -56,6 +61,16 @@ export function Credentials({ organization_id }: { organization_id: string }) {
             cell: ({ scopes }) => <span class="cell-text mono">{scopes.join(' ')}</span>,
           },
           {
+            title: 'Used from',
+            hide: 'medium',
+            cell: ({ allowed_client_networks: networks }) =>
+              networks.every((network) => everywhere.includes(network)) ? (
+                'anywhere'
+              ) : (
+                <span class="cell-text mono">{networks.join(' ')}</span>
+              ),
+          },
+          {
             title: 'Last used',
             hide: 'narrow',
             cell: ({ last_used_time }) => <Time at={last_used_time} none="never" />,
@@ -68,43 +83,46 @@ export function Credentials({ organization_id }: { organization_id: string }) {
           {
             title: '',
             align: 'end',
-            cell: ({ credential_id, api_key_hint }) => (
-              <span class="actions">
-                {may('UpdateCredential') && (
-                  <button
-                    type="button"
-                    class="button small"
-                    onClick={() => setEditing(credential_id)}
-                  >
-                    Edit
-                  </button>
-                )}
-                {may('RotateCredential') && (
-                  <Action
-                    small
-                    confirm={`Put a new key in the place of ${api_key_hint}? Both work for a while.`}
-                    run={async () => {
-                      const answer = await client.admin.RotateCredential({ credential_id })
-                      setShown(answer.credential)
-                      list.reload()
-                    }}
-                  >
-                    Rotate
-                  </Action>
-                )}
-                {may('RevokeCredential') && (
-                  <Action
-                    small
-                    tone="danger"
-                    confirm={`Revoke ${api_key_hint}? Every program that uses it is refused at once.`}
-                    run={() => client.admin.RevokeCredential({ credential_id })}
-                    onDone={list.reload}
-                  >
-                    Revoke
-                  </Action>
-                )}
-              </span>
-            ),
+            cell: (credential) => {
+              const { credential_id, api_key_hint } = credential
+              return (
+                <span class="actions">
+                  {may('UpdateCredential') && (
+                    <button
+                      type="button"
+                      class="button small"
+                      onClick={() => setEditing(credential)}
+                    >
+                      Edit
+                    </button>
+                  )}
+                  {may('RotateCredential') && (
+                    <Action
+                      small
+                      confirm={`Put a new key in the place of ${api_key_hint}? Both work for a while.`}
+                      run={async () => {
+                        const answer = await client.admin.RotateCredential({ credential_id })
+                        setShown(answer.credential)
+                        list.reload()
+                      }}
+                    >
+                      Rotate
+                    </Action>
+                  )}
+                  {may('RevokeCredential') && (
+                    <Action
+                      small
+                      tone="danger"
+                      confirm={`Revoke ${api_key_hint}? Every program that uses it is refused at once.`}
+                      run={() => client.admin.RevokeCredential({ credential_id })}
+                      onDone={list.reload}
+                    >
+                      Revoke
+                    </Action>
+                  )}
+                </span>
+              )
+            },
           },
         ]}
         empty={<Empty title="No key." />}
@@ -133,10 +151,15 @@ export function Credentials({ organization_id }: { organization_id: string }) {
           submit="Save"
           on="admin"
           operation="UpdateCredential"
-          known={{ credential_id: editing }}
+          known={knownOf(editing)}
           fixed={['credential_id']}
-          run={async (request) => {
-            await client.admin.UpdateCredential(request as { credential_id: string })
+          run={async ({ expire_time, ...request }) => {
+            // The time in the form is the one that is to be removed.
+            const keeps = expire_time !== undefined && request.remove_expire_time !== true
+            await client.admin.UpdateCredential({
+              ...(request as { credential_id: string }),
+              ...(keeps && { expire_time: String(expire_time) }),
+            })
             setEditing(undefined)
             list.reload()
           }}
@@ -156,4 +179,14 @@ export function Credentials({ organization_id }: { organization_id: string }) {
       )}
     </Panel>
   )
+}
+
+/** What the form begins with: the key as it is. A time that has passed would be refused when only the name changes. */
+const knownOf = (credential: Credential) => {
+  const { credential_id, name, scopes, allowed_client_networks, expire_time } = credential
+  const isAhead = expire_time !== null && Date.parse(expire_time) > Date.now()
+  return {
+    ...{ credential_id, name, scopes, allowed_client_networks },
+    ...(isAhead && { expire_time }),
+  }
 }

@@ -1,11 +1,13 @@
 import type { Client, ItemOf } from '@portolan/client'
+import { useAccount } from '../app/context.ts'
 import { type Chain, chainId } from '../lib/chains.ts'
 import { formatConstant, formatCount } from '../lib/format.ts'
-import { transactionOf } from '../lib/records.ts'
+import { transactionField, transactionOf } from '../lib/records.ts'
 import { pathTo } from '../lib/router.ts'
+import { type PagedList, usePages } from '../lib/use-resource.ts'
 import { Empty, Panel } from './layout.tsx'
 import { Link } from './link.tsx'
-import { type Column, Table } from './table.tsx'
+import { type Column, PagedTable } from './table.tsx'
 import { Badge, Id, Time } from './text.tsx'
 
 /** A notification and how its delivery went. */
@@ -68,65 +70,35 @@ export const deliveryColumns = (chain: Chain): Column<Delivery>[] => [
   },
 ]
 
-/** Notifications of one transaction. */
-export type FoundDeliveries = {
-  rows: readonly Delivery[]
-  /** There were more notifications at that time than are searched. */
-  isCut: boolean
-}
-
 /** The notifications of one transaction. */
-export const Deliveries = ({ chain, rows, isCut }: FoundDeliveries & { chain: Chain }) => {
-  const webhooks = <Link to={pathTo('webhooks', chainId(chain))}>Webhooks</Link>
-  return (
-    <Panel flush title="Notifications">
-      {rows.length > 0 && (
-        <Table
-          label="Notifications"
-          rows={rows}
-          keyOf={({ webhook_history_id }) => webhook_history_id}
-          columns={deliveryColumns(chain)}
-        />
-      )}
-      {rows.length === 0 && !isCut && (
+export const Deliveries = ({ chain, list }: { chain: Chain; list: PagedList<Delivery> }) => (
+  <Panel flush title="Notifications">
+    <PagedTable
+      label="Notifications"
+      list={list}
+      keyOf={({ webhook_history_id }) => webhook_history_id}
+      columns={deliveryColumns(chain)}
+      empty={
         <Empty title="No webhook was notified of it.">
-          <p>Webhooks are notified of what happens after they are registered. {webhooks}</p>
-        </Empty>
-      )}
-      {isCut && (
-        <Empty title="There may be more notifications.">
           <p>
-            The newest {formatCount(searchedPages * pageSize)} of that day were searched; the pages
-            of the webhooks have all. {webhooks}
+            Webhooks are notified of what happens after they are registered.{' '}
+            <Link to={pathTo('webhooks', chainId(chain))}>Webhooks</Link>
           </p>
         </Empty>
-      )}
-    </Panel>
-  )
-}
+      }
+    />
+  </Panel>
+)
 
-/** How many pages of the history are searched for one transaction. */
-const searchedPages = 5
-const pageSize = 100
-
-/** The notifications of a transaction. The history has no index of it, so the time bounds the search. */
-export async function deliveriesOf(
-  operations: Pick<Client['c'], 'ListWebhookHistories'>,
-  hash: string,
-  start_time: number,
-  signal: AbortSignal,
-): Promise<FoundDeliveries> {
-  const rows: Delivery[] = []
-  let page_token = ''
-  for (let page = 0; page < searchedPages; page++) {
-    const request = { start_time, end_time: start_time + 86_400, page_size: pageSize }
-    const { webhook_histories, pagination } = await operations.ListWebhookHistories(
+/** Reads the notifications of a transaction. */
+export const useDeliveries = (chain: Chain, transaction: string): PagedList<Delivery> => {
+  const { on } = useAccount()
+  return usePages(async (page_token, signal) => {
+    const request = { ...transactionField(chain, transaction), page_size: 100 }
+    const { webhook_histories, pagination } = await on(chain).ListWebhookHistories(
       { ...request, ...(page_token && { page_token }) },
       { signal },
     )
-    rows.push(...webhook_histories.filter(({ data }) => transactionOf(data) === hash))
-    page_token = pagination.next_page_token
-    if (!page_token) break
-  }
-  return { rows, isCut: page_token !== '' }
+    return { items: webhook_histories, next: pagination.next_page_token }
+  }, [])
 }

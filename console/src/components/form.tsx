@@ -13,6 +13,7 @@ import {
 } from '../lib/schema.ts'
 import { useTask } from '../lib/use-task.ts'
 import { Problem } from './problem.tsx'
+import { Words } from './text.tsx'
 
 /** A form for the request that a schema describes. Errors of the service stand at their field. */
 export function SchemaForm(props: {
@@ -89,7 +90,11 @@ function SchemaField(props: FieldProps) {
     return (
       <fieldset class="group">
         <legend>{field.name}</legend>
-        {field.description && <p class="hint">{field.description}</p>}
+        {field.description && (
+          <p class="hint">
+            <Words text={field.description} />
+          </p>
+        )}
         {field.fields.map((inner) => (
           <SchemaField key={inner.path} {...props} field={inner} />
         ))}
@@ -100,7 +105,10 @@ function SchemaField(props: FieldProps) {
   const hint = complaints.some(({ detail }) => detail === field.description)
     ? undefined
     : field.description
-  const described = [hint && `${id}-hint`, complaints.length > 0 && `${id}-error`]
+  const described = [
+    (hint || field.leftOut) && `${id}-hint`,
+    complaints.length > 0 && `${id}-error`,
+  ]
     .filter(Boolean)
     .join(' ')
   const common = {
@@ -121,14 +129,19 @@ function SchemaField(props: FieldProps) {
         ) : null}
       </label>
       <Input field={field} value={value} common={common} onChange={onChange} />
-      {hint && (
+      {(hint || field.leftOut) && (
         <p class="hint" id={`${id}-hint`}>
-          {hint}
+          <Words text={hint ?? ''} />
+          {field.leftOut && (
+            <>
+              {hint && ' · '}left out: <Words text={field.leftOut} />
+            </>
+          )}
         </p>
       )}
       {complaints.length > 0 && (
         <p class="field-error" id={`${id}-error`} role="alert">
-          {complaints.map(({ detail }) => detail).join(' ')}
+          <Words text={complaints.map(({ detail }) => detail).join(' ')} />
         </p>
       )}
     </div>

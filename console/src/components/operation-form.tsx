@@ -5,6 +5,7 @@ import { Dialog } from './dialog.tsx'
 import { SchemaForm } from './form.tsx'
 import { Skeleton } from './layout.tsx'
 import { Problem } from './problem.tsx'
+import { Words } from './text.tsx'
 
 /** A dialog with the form of one operation, made from its schema. */
 export function OperationDialog(props: {
@@ -37,7 +38,9 @@ export function OperationDialog(props: {
           onSubmit={props.run}
         >
           {found.data.description !== found.data.summary && (
-            <p class="hint">{found.data.description}</p>
+            <p class="hint">
+              <Words text={found.data.description} />
+            </p>
           )}
         </SchemaForm>
       )}

@@ -2,6 +2,7 @@ import { PortolanError } from '@portolan/client'
 import { useEffect, useRef } from 'preact/hooks'
 import { useApp } from '../app/context.ts'
 import { DocumentLink } from './link.tsx'
+import { Words } from './text.tsx'
 
 /** A failure in the words of the problem body, with the fields and the page that explains it. */
 export function Problem(props: { error: unknown; onRetry?: (() => void) | undefined }) {
@@ -20,14 +21,16 @@ export function Problem(props: { error: unknown; onRetry?: (() => void) | undefi
   return (
     <div class="problem" role="alert">
       <p>
-        {known ? known.detail : error instanceof Error ? error.message : String(error)}
+        <Words
+          text={known ? known.detail : error instanceof Error ? error.message : String(error)}
+        />
         {known?.retry_after !== undefined && ` Retry in ${known.retry_after} s.`}
       </p>
       {known && known.errors.length > 0 && (
         <ul>
           {known.errors.map(({ field, detail }) => (
             <li key={field}>
-              <code>{field}</code> {detail}
+              <code>{field}</code> <Words text={detail} />
             </li>
           ))}
         </ul>

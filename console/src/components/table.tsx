@@ -188,13 +188,15 @@ export function PagedTable<row>(
   }, [list.hasMore, list.count])
 
   const { above, newer } = useMemo(() => {
-    if (fresh.length === 0) return { above: [] as row[], newer: undefined }
+    // A list that was not read has none that are newer.
+    if (fresh.length === 0 || (list.error !== undefined && list.count === 0))
+      return { above: [] as row[], newer: undefined }
     const known = new Set(list.items.map(keyOf))
     return {
       above: fresh.filter((row) => !known.has(keyOf(row))),
       newer: new Map(fresh.map((row) => [keyOf(row), row])),
     }
-  }, [fresh, list.items])
+  }, [fresh, list.items, list.error])
   const count = above.length + list.count
   const at = (index: number) => {
     const row = above[index] ?? list.at(index - above.length)

@@ -74,6 +74,15 @@ export const BrokenName = ({ name }: { name: string }) => (
   </>
 )
 
+/** A sentence of the contract or of a problem: names between backticks are code, as in Markdown. */
+export const Words = ({ text }: { text: string }) => (
+  <>
+    {text
+      .split(/`([^`]+)`/)
+      .map((part, index) => (index % 2 ? <code key={index}>{part}</code> : part))}
+  </>
+)
+
 /** A state in words, coloured by what it means. */
 export const Badge = (props: {
   tone?: 'good' | 'bad' | 'warn' | 'sea' | 'plain'

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { useApp } from '../app/context.ts'
 import { Link } from '../components/link.tsx'
 import { SearchBox } from '../components/search-box.tsx'
@@ -12,6 +12,8 @@ export function DocsSearch({ operations }: { operations: readonly OperationDoc[]
   const { path } = router.place.value
   const [query, setQuery] = useState('')
   const [sections, setSections] = useState<readonly Section[] | undefined>()
+  /** Enter was pressed before the words were loaded. */
+  const isSubmitted = useRef(false)
   useEffect(() => setQuery(''), [path])
   // The words of all documents are loaded with the first search.
   const isSearching = query.trim().length >= 2
@@ -25,17 +27,28 @@ export function DocsSearch({ operations }: { operations: readonly OperationDoc[]
   const found: readonly Found[] = isSearching
     ? findInDocs(query, { operations, sections: sections ?? [] })
     : []
+  const enter = () => {
+    isSubmitted.current = false
+    if (found[0]) router.go(found[0].to)
+  }
+  useEffect(() => {
+    if (sections && isSubmitted.current) enter()
+  }, [sections])
   return (
     <SearchBox
       label="Search the documentation"
       placeholder="Search operations and guides"
       maxLength={100}
       query={query}
-      onQuery={setQuery}
+      onQuery={(text) => {
+        isSubmitted.current = false
+        setQuery(text)
+      }}
       isOpen={isSearching}
       onClose={() => setQuery('')}
       onSubmit={() => {
-        if (found[0]) router.go(found[0].to)
+        if (sections) enter()
+        else isSubmitted.current = true
       }}
     >
       {found.length === 0 && <p>{sections ? 'Nothing has these words.' : 'Searching …'}</p>}

@@ -4,7 +4,7 @@ import { Code } from '../components/code.tsx'
 import { Empty, PageHeader, Panel } from '../components/layout.tsx'
 import { Link } from '../components/link.tsx'
 import { Snippets } from '../components/snippets.tsx'
-import { Badge } from '../components/text.tsx'
+import { Badge, Words } from '../components/text.tsx'
 import { formatConstant, toJson } from '../lib/format.ts'
 import type { OperationDoc } from '../lib/reference.ts'
 import { roleFor } from '../lib/roles.ts'
@@ -44,7 +44,11 @@ export function OperationPage({ operation }: { operation: OperationDoc | undefin
           <Panel title="Request">
             <div class="stack">
               <p class="mono">POST {path}</p>
-              {description !== summary && <p>{description}</p>}
+              {description !== summary && (
+                <p>
+                  <Words text={description} />
+                </p>
+              )}
               <Fields fields={fields} />
             </div>
           </Panel>
@@ -99,7 +103,16 @@ function Fields({ fields }: { fields: readonly FormField[] }) {
             </span>
           </dt>
           <dd>
-            {field.description && <p>{field.description}</p>}
+            {field.leftOut && (
+              <p class="soft">
+                Left out: <Words text={field.leftOut} />.
+              </p>
+            )}
+            {field.description && (
+              <p>
+                <Words text={field.description} />
+              </p>
+            )}
             {field.choices.length > 0 && (
               <p class="soft">
                 {field.choices.map((choice) => (

@@ -50,6 +50,15 @@ export const transactionOf = (transfer: {
   transaction_digest?: string
 }): string => transfer.transaction_hash ?? transfer.transaction_digest ?? ''
 
+/** The filter of a list by transaction, by the name of its chain: S calls the identifier its digest. */
+export const transactionField = (
+  chain: Pick<Chain, 'kind'>,
+  transaction: string,
+): { transaction_hash?: string } =>
+  chain.kind === 'sui'
+    ? ({ transaction_digest: transaction } as object)
+    : { transaction_hash: transaction }
+
 /** The unit of an amount. Where a token does not say its decimals, the amount is in its smallest unit. */
 export function unitOf(
   chain: Pick<Chain, 'symbol' | 'decimals'>,

@@ -13,6 +13,8 @@ export type JsonSchema = {
   maximum?: number
   default?: unknown
   description?: string
+  /** What the field is when it is left out. */
+  'x-left-out'?: string
   anyOf?: readonly JsonSchema[]
   oneOf?: readonly JsonSchema[]
 }
@@ -30,6 +32,8 @@ export type FormField = {
   /** At least one of the fields that are marked so is needed. */
   needsOne: boolean
   description: string
+  /** What the service takes when it is left out; empty where that is nothing, or is not said. */
+  leftOut: string
   choices: readonly string[]
   pattern: string | undefined
   minimum: number | undefined
@@ -58,6 +62,7 @@ export function fieldsOf(schema: JsonSchema, parent = ''): FormField[] {
       required: required.has(name),
       needsOne: group.has(name),
       description: property.description ?? '',
+      leftOut: property['x-left-out'] ?? '',
       choices: (property.enum ?? property.items?.enum ?? []).map(String),
       pattern: kind === 'lines' ? property.items?.pattern : property.pattern,
       minimum: property.minimum,
@@ -87,8 +92,11 @@ export function initialValues(
   known: Readonly<Record<string, unknown>> = {},
 ): FormValues {
   const values: Record<string, string | boolean | readonly string[]> = {}
-  for (const [name, { default: usual }] of Object.entries(schema.properties ?? {})) {
-    const value = known[name] ?? (schema.required?.includes(name) ? usual : undefined)
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    // Of one choice nothing is to be chosen.
+    const only = property.enum?.length === 1 ? property.enum[0] : undefined
+    const usual = schema.required?.includes(name) ? (property.default ?? only) : undefined
+    const value = known[name] ?? usual
     if (value !== undefined) place(values, name, value)
   }
   return values

@@ -140,7 +140,12 @@ function Transaction({ chain, transaction_id }: { chain: Chain; transaction_id: 
               ],
               transaction.replaced_by && [
                 'Replaced by',
-                <Id key="replaced" value={transaction.replaced_by} whole />,
+                <Id
+                  key="replaced"
+                  value={transaction.replaced_by}
+                  to={pathTo('transfers', chainId(chain), transaction.replaced_by)}
+                  whole
+                />,
               ],
             ]}
           />

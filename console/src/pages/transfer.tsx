@@ -3,7 +3,7 @@ import { useAccount } from '../app/context.ts'
 import type { PageProps } from '../app/routes.tsx'
 import { useChain } from '../app/use-chain.ts'
 import { useLive, useLiveReload } from '../app/use-live.ts'
-import { Deliveries, deliveriesOf } from '../components/deliveries.tsx'
+import { Deliveries, useDeliveries } from '../components/deliveries.tsx'
 import { Empty, Facts, PageHeader, Panel, Skeleton } from '../components/layout.tsx'
 import { ExplorerLink } from '../components/link.tsx'
 import { NoChain } from '../components/no-chain.tsx'
@@ -12,7 +12,7 @@ import { Amount, Id, Time } from '../components/text.tsx'
 import { TransferAmount, TransferState } from '../components/transfers.tsx'
 import { type Chain, chainId, chainTitle } from '../lib/chains.ts'
 import { formatConstant, formatCount } from '../lib/format.ts'
-import { type Transfer, transactionOf, unitOf } from '../lib/records.ts'
+import { type Transfer, transactionField, transactionOf, unitOf } from '../lib/records.ts'
 import { pathTo } from '../lib/router.ts'
 import { useResource } from '../lib/use-resource.ts'
 
@@ -28,19 +28,11 @@ function Transaction({ chain, hash }: { chain: Chain; hash: string }) {
   const [head, setHead] = useState(chain.block_number)
   const operations = on(chain)
   const loaded = useResource(async (signal) => {
-    // S calls the identifier of a transaction its digest.
-    const field = chain.kind === 'sui' ? 'transaction_digest' : 'transaction_hash'
-    const request = { [field]: hash, page_size: 100 } as object
+    const request = { ...transactionField(chain, hash), page_size: 100 }
     const { transfers } = await operations.ListTransfers(request, { signal })
-    const rows = transfers as unknown as Transfer[]
-    const time = rows[0] && Date.parse(rows[0].transfer_time) / 1000
-    // The clock of a chain may be ahead of that of the service.
-    const since = time && Math.floor(time) - 600
-    const deliveries = since
-      ? await deliveriesOf(operations, hash, since, signal)
-      : { rows: [], isCut: false }
-    return { transfers: rows, deliveries }
+    return transfers as unknown as Transfer[]
   }, [])
+  const deliveries = useDeliveries(chain, hash)
   useLive((event) => {
     if (event.type === 'head' && event.chain === chain.chain && event.network === chain.network)
       setHead(String(event.data.block_number))
@@ -49,9 +41,12 @@ function Transaction({ chain, hash }: { chain: Chain; hash: string }) {
     (event) =>
       event.type === 'delivery' ||
       ('transfers' in event.data && transactionOf(event.data) === hash),
-    loaded.reload,
+    () => {
+      loaded.reload()
+      deliveries.reload()
+    },
   )
-  const data = loaded.data
+  const transfers = loaded.data
   return (
     <>
       <PageHeader
@@ -60,15 +55,15 @@ function Transaction({ chain, hash }: { chain: Chain; hash: string }) {
         actions={<ExplorerLink chain={chain} kind="tx" id={hash} />}
       />
       <Problem error={loaded.error} onRetry={loaded.reload} />
-      {!data && loaded.loading && <Skeleton lines={8} />}
-      {data?.transfers.length === 0 && (
+      {!transfers && loaded.loading && <Skeleton lines={8} />}
+      {transfers?.length === 0 && (
         <Empty title="No tracked transfer has this hash.">
           <p>Only transfers of registered addresses are stored.</p>
         </Empty>
       )}
-      {data && data.transfers.length > 0 && (
+      {transfers && transfers.length > 0 && (
         <div class="stack">
-          {data.transfers.map((transfer) => (
+          {transfers.map((transfer) => (
             <Movement
               key={`${transfer.transfer_id} ${transfer.wallet_id}`}
               chain={chain}
@@ -76,7 +71,7 @@ function Transaction({ chain, hash }: { chain: Chain; hash: string }) {
               head={head}
             />
           ))}
-          <Deliveries chain={chain} {...data.deliveries} />
+          <Deliveries chain={chain} list={deliveries} />
         </div>
       )}
     </>

@@ -132,6 +132,9 @@ function Wallet({ chain, wallet_id, tab }: { chain: Chain; wallet_id: string; ta
             await call(request as Parameters<typeof call>[0])
             setAsked(undefined)
             setVersion((count) => count + 1)
+            // Where the result is seen.
+            if (['RegisterContract', 'ImportAsset'].includes(asked.operation))
+              router.go(pathTo('wallets', chainId(chain), wallet_id, 'balances'))
           }}
           onClose={() => setAsked(undefined)}
         />

@@ -14,12 +14,15 @@ import { PagedTable } from '../components/table.tsx'
 import { LinkTabs } from '../components/tabs.tsx'
 import { Badge, Id, Time } from '../components/text.tsx'
 import { type Chain, chainId } from '../lib/chains.ts'
-import { formatPercent } from '../lib/format.ts'
+import { formatCount, formatPercent } from '../lib/format.ts'
 import { pathTo } from '../lib/router.ts'
 import { usePages, useResource } from '../lib/use-resource.ts'
 import { Latency } from './webhook/latency.tsx'
 import { Receiver } from './webhook/receiver.tsx'
 import { Headers } from './webhook/webhook-headers.tsx'
+
+/** The service counts the failed notifications of a webhook so far. */
+const countedFailures = 1_000
 
 /** One webhook: its state, deliveries, headers and receiver. */
 export function Page({ params }: PageProps) {
@@ -41,15 +44,9 @@ function Webhook({ chain, webhook_id, tab }: { chain: Chain; webhook_id: string;
   const [editing, setEditing] = useState(false)
   const operations = on(chain)
   const loaded = useResource(async (signal) => {
-    // There is no GetWebhook: pages are read until it is found.
-    for (let page_token = ''; ; ) {
-      const request = { page_size: 100, ...(page_token && { page_token }) }
-      const { webhooks, pagination } = await operations.ListWebhooks(request, { signal })
-      const found = webhooks.find((one) => one.webhook_id === webhook_id)
-      if (found) return found
-      page_token = pagination.next_page_token
-      if (!page_token) throw new Error('There is no webhook of this id; it may have been removed.')
-    }
+    const [found] = (await operations.ListWebhooks({ webhook_id }, { signal })).webhooks
+    if (!found) throw new Error('There is no webhook of this id; it may have been removed.')
+    return found
   }, [])
   const list = usePages(async (page_token, signal) => {
     const request = { webhook_id, page_size: 100, ...(page_token && { page_token }) }
@@ -67,7 +64,8 @@ function Webhook({ chain, webhook_id, tab }: { chain: Chain; webhook_id: string;
     reload,
   )
   const webhook = loaded.data
-  const failed = list.items.filter(({ webhook_status }) => webhook_status.endsWith('FAILED')).length
+  // Of all pages, not only of those that are loaded.
+  const failed = webhook?.failed_count ?? 0
   const tabs = [
     ['', 'Deliveries'],
     ...(may('ListWebhookHeaders', chain) ? [['headers', 'Headers']] : []),
@@ -95,9 +93,10 @@ function Webhook({ chain, webhook_id, tab }: { chain: Chain; webhook_id: string;
                   Send a test
                 </Action>
               )}
-              {may('RetryWebhookHistory', chain) && failed > 0 && (
+              {may('RetryWebhookHistory', chain) && webhook.enabled && failed > 0 && (
                 <Action run={() => operations.RetryWebhookHistory({ webhook_id })} onDone={reload}>
-                  Retry all failed
+                  Retry all failed ({formatCount(failed)}
+                  {failed >= countedFailures && ' or more'})
                 </Action>
               )}
               {may('UpdateWebhook', chain) && (

@@ -1,3 +1,4 @@
+import { PortolanError } from '@portolan/client'
 import { useState } from 'preact/hooks'
 import { useAccount, useApp } from '../../app/context.ts'
 import { Code } from '../../components/code.tsx'
@@ -6,7 +7,7 @@ import { Panel } from '../../components/layout.tsx'
 import { NotAllowed } from '../../components/no-page.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { Snippets } from '../../components/snippets.tsx'
-import { Badge } from '../../components/text.tsx'
+import { Badge, Words } from '../../components/text.tsx'
 import { formatConstant, formatDuration, toJson } from '../../lib/format.ts'
 import type { OperationDoc } from '../../lib/reference.ts'
 import { roleFor } from '../../lib/roles.ts'
@@ -40,7 +41,8 @@ export function Operation({
       setOutcome({ answer, ms: performance.now() - begun })
     } catch (error) {
       setOutcome({ error, ms: performance.now() - begun })
-      throw error
+      // The form marks its fields; all else is said once, below.
+      if (error instanceof PortolanError && error.errors.length > 0) throw error
     }
   }
   return (
@@ -59,7 +61,9 @@ export function Operation({
         <div class="stack">
           {!isDescribed && (
             <>
-              <p>{operation.description}</p>
+              <p>
+                <Words text={operation.description} />
+              </p>
               <p class="mono soft">POST {operation.path}</p>
             </>
           )}

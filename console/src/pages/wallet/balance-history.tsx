@@ -39,7 +39,12 @@ export function BalanceHistory(props: {
     [props.version],
   )
   const line = useMemo(() => loaded.data && balanceLine(loaded.data, unit.decimals), [loaded.data])
-  if (!line) return loaded.loading ? <Skeleton lines={4} /> : <Problem error={loaded.error} />
+  if (!line)
+    return loaded.loading ? (
+      <Skeleton lines={4} />
+    ) : (
+      <Problem error={loaded.error} onRetry={loaded.reload} />
+    )
   if (line.times.length === 0) return null
   const { times, values, texts } = line
   return (

@@ -6,11 +6,12 @@ import { Empty, Panel, Skeleton } from '../../components/layout.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { Table } from '../../components/table.tsx'
 import { Amount, Badge, Id } from '../../components/text.tsx'
-import { assetTypes, type Chain } from '../../lib/chains.ts'
+import { assetTypes, type Chain, isEvm } from '../../lib/chains.ts'
 import { formatConstant } from '../../lib/format.ts'
 import { type Asset, unitOf } from '../../lib/records.ts'
 import { useResource } from '../../lib/use-resource.ts'
 import { BalanceHistory } from './balance-history.tsx'
+import { TrackedTokens } from './tracked-tokens.tsx'
 
 /** The balances of a wallet, summed over its addresses. */
 export function Balances({ chain, wallet_id }: { chain: Chain; wallet_id: string }) {
@@ -142,6 +143,7 @@ export function Balances({ chain, wallet_id }: { chain: Chain; wallet_id: string
     <div class="stack">
       {history}
       {list}
+      {isEvm(chain) && may('ListContracts', chain) && <TrackedTokens chain={chain} />}
     </div>
   )
 }

@@ -3,6 +3,7 @@ import { useAccount } from '../../app/context.ts'
 import { Chart } from '../../components/chart.tsx'
 import type { Delivery } from '../../components/deliveries.tsx'
 import { Panel, Skeleton } from '../../components/layout.tsx'
+import { Problem } from '../../components/problem.tsx'
 import type { Chain } from '../../lib/chains.ts'
 import { useResource } from '../../lib/use-resource.ts'
 
@@ -49,7 +50,12 @@ export function Latency({ chain, deliveries }: { chain: Chain; deliveries: reado
     }
   }, [attempts])
   if (ids.length < 2) return null
-  if (!attempts) return loaded.loading ? <Skeleton lines={4} /> : null
+  if (!attempts)
+    return loaded.loading ? (
+      <Skeleton lines={4} />
+    ) : (
+      <Problem error={loaded.error} onRetry={loaded.reload} />
+    )
   return (
     <Panel>
       <Chart title="Time to answer" unit="ms" times={shown.times} series={shown.series} />
