@@ -5,8 +5,21 @@ import { sender, type World } from './world.ts'
 
 /** Managed transactions, signed by a wallet of the browser. */
 export function testTransactions(world: World): void {
-  const { client, member, limit, address, demo, transaction, fund, open, signIn, visit, clean } =
-    world
+  const {
+    base_url,
+    post,
+    client,
+    member,
+    limit,
+    address,
+    demo,
+    transaction,
+    fund,
+    open,
+    signIn,
+    visit,
+    clean,
+  } = world
 
   test('a transaction is created, signed by a wallet of the browser, sent and confirmed', async () => {
     const watched = await open('dark', 1440, 900)
@@ -68,7 +81,8 @@ export function testTransactions(world: World): void {
     await rpc('eth_sendTransaction', [
       { from: address, to: address, value: '0x1', nonce: `0x${nonce.toString(16)}` },
     ])
-    await page.goto(first)
+    await post('mine', { chain: 'c', blocks: 12 })
+    await visit(page, first.slice(base_url.length + 1))
     await page.locator('.machine-state[data-current=true]', { hasText: 'REPLACED' }).waitFor()
     await page.getByText('Replaced by').waitFor()
     expect(clean(watched)).toEqual({ errors: [], others: [] })

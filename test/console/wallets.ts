@@ -5,6 +5,8 @@ import type { World } from './world.ts'
 /** Wallets, transfers and the deliveries about them, as they happen. */
 export function testWallets(world: World): void {
   const {
+    service,
+    base_url,
     client,
     member,
     admin,
