@@ -42,8 +42,8 @@ export type Service = {
   stop(signal?: NodeJS.Signals): Promise<Outcome>
 }
 
-// Durability is not what these tests are about.
-const fast = 'fsync: false\nsynchronous_commit: false\nfull_page_writes: false'
+/** Settings of an embedded database where durability is not the subject of the test. */
+export const fast = 'fsync: false\nsynchronous_commit: false\nfull_page_writes: false'
 
 const cleanUp = (work: () => Promise<void>): void => {
   if (TestRunner.getCurrentTest()) onTestFinished(work)
@@ -62,7 +62,7 @@ export const freshFolder = async (): Promise<string> => {
 const environmentOf = (options: Surroundings) => ({
   PATH: process.env.PATH,
   HOME: process.env.HOME,
-  NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'),
+  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
   PORTOLAN_PORT: '0',
   PORTOLAN_SERVER__WORKERS: '1',
   PORTOLAN_DATABASE__EMBEDDED__SETTINGS: fast,

@@ -9,6 +9,7 @@ import { copyInitializedDataDir } from '../helpers/initialized-data-dir.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import {
   databasePid,
+  fast,
   freshFolder,
   type Outcome,
   portolan,
@@ -135,6 +136,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
         PORTOLAN_DATA_DIR: dataDir,
         // http-shutdown.test.ts covers the drain.
         PORTOLAN_SERVER__DRAIN_SECONDS: '0',
+        PORTOLAN_DATABASE__EMBEDDED__SETTINGS: fast,
       },
       stdio: 'ignore',
     })

@@ -219,7 +219,7 @@ limits: { replicas: ${counts.gateway ?? 1} }
     const env = {
       PATH: process.env.PATH,
       HOME: process.env.HOME,
-      NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'),
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
       PORTOLAN_SECURITY__MASTER_KEY: randomBytes(32).toString('hex'),
       PORTOLAN_SERVER__DRAIN_SECONDS: '2',
     }

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { type Anvil, startAnvil } from '../../devnet/anvil/anvil.ts'
@@ -15,6 +14,7 @@ import { findTraced } from '../../src/storage/tracking/networks.ts'
 import { loudCode, loudKinds, silentCodes } from '../chains/evm/hostile-contracts.ts'
 import { createSender, encode } from '../chains/evm/token-contracts.ts'
 import { isBalanceDue } from '../helpers/balance-due.ts'
+import { bundledProgram } from '../helpers/bundle.ts'
 import { startKillableDatabase } from '../helpers/killable-database.ts'
 import { oneChain } from '../helpers/one-chain.ts'
 import { createRandom } from '../helpers/random.ts'
@@ -146,6 +146,7 @@ export const runEvmWorld = async (
   node.keepStates(keptStates)
 
   const processes = new Set<ChildProcess>()
+  const program = await bundledProgram('test/faults/tracker-process.ts')
   const startProcess = () => {
     const options: TrackerProcess = {
       ...{ connection, network_id, network, ttlMs, isReconciled },
@@ -153,11 +154,9 @@ export const runEvmWorld = async (
       // In half of them balance work waits in backlogs whenever the tracker is behind at all.
       ...(seed % 2 === 0 && { farBehind: 0 }),
     }
-    const child = spawn(
-      process.execPath,
-      [join(import.meta.dirname, 'tracker-process.ts'), JSON.stringify(options)],
-      { stdio: ['ignore', 'ignore', 'inherit'] },
-    )
+    const child = spawn(process.execPath, [program, JSON.stringify(options)], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
     processes.add(child)
     child.once('exit', () => processes.delete(child))
     return child

@@ -9,6 +9,7 @@ import { callRpc } from '../../devnet/anvil/rpc.ts'
 import { createSigner, seedOf } from '../../devnet/polkadot/sign.ts'
 import type { Connection, Db } from '../../src/storage/pg/database.ts'
 import { findCursor } from '../../src/storage/tracking/blocks.ts'
+import { bundledProgram } from '../helpers/bundle.ts'
 import { startKillableDatabase } from '../helpers/killable-database.ts'
 import { createRandom } from '../helpers/random.ts'
 import { listAll } from '../helpers/tracked-harness.ts'
@@ -24,14 +25,13 @@ export type KillOutcome = Record<
   number
 >
 
-const folder = import.meta.dirname
 const tracked = [100, 101, 102, 103, 104]
 const unit = 10n ** 12n
 
 type Process = { child: ChildProcess; line: string; kill(): Promise<void> }
 
 async function run(file: string, ...args: string[]): Promise<Process> {
-  const child = spawn(process.execPath, [join(folder, file), ...args], {
+  const child = spawn(process.execPath, [await bundledProgram(file), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const ended = once(child, 'exit')
@@ -58,7 +58,7 @@ export async function runPolkadotKills(
   const network = `dot-${seed}`
   const startNode = (port: number) =>
     run(
-      '../../devnet/polkadot/main.ts',
+      'devnet/polkadot/main.ts',
       ...['--manual', '--finality', '1', '--seed', `${seed}`],
       ...['--port', `${port}`, '--directory', directory],
     )
@@ -74,7 +74,7 @@ export async function runPolkadotKills(
   const { wallet_id } = await caller.call('RegisterWallet', { name: 'w' })
   await caller.call('BatchRegisterAddresses', { wallet_id, addresses: tracked.map(addressOf) })
   const task = JSON.stringify({ connection, network_id: bench.network_id, network, url: node_url })
-  const startTracker = () => run('polkadot-kill-tracker.ts', task)
+  const startTracker = () => run('test/faults/polkadot-kill-tracker.ts', task)
   await rpc('dev_mine', 2)
   let tracker = await startTracker()
   const cursor = () => findCursor(db, bench.network_id)

@@ -132,7 +132,7 @@ export async function runRolling(options: {
   const env = {
     PATH: process.env.PATH,
     HOME: process.env.HOME,
-    NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'),
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
     PORTOLAN_DATABASE__URL: `postgres://${user}@localhost:${postgres.connection.port}/${database}?host=${encodeURIComponent(host)}`,
     PORTOLAN_SECURITY__MASTER_KEY: randomBytes(32).toString('hex'),
     PORTOLAN_SERVER__DRAIN_SECONDS: `${drainSeconds}`,

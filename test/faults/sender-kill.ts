@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
 import { randomBytes, randomUUIDv7 } from 'node:crypto'
-import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { privateKeyToAccount, sign } from 'viem/accounts'
 import type { Connection, Db } from '../../src/storage/pg/database.ts'
+import { bundledProgram } from '../helpers/bundle.ts'
 import { startKillableDatabase } from '../helpers/killable-database.ts'
 import { startSendingBench } from '../transactions/harness.ts'
 import { readNumbers } from './program.ts'
@@ -14,7 +14,6 @@ export type KillOutcome = { kills: number; points: number; left: Record<string, 
 
 const hourMs = 3_600_000
 const run = promisify(execFile)
-const child = join(import.meta.dirname, 'sender-kill-child.ts')
 
 /**
  * Kills a process with SIGKILL at points of SendTransaction, and of the sender that repeats it: before
@@ -69,6 +68,7 @@ export async function runSenderKills(
       ...{ ahead: ahead + hourMs, point },
     }
     try {
+      const child = await bundledProgram('test/faults/sender-kill-child.ts')
       return Number((await run(process.execPath, [child, JSON.stringify(deed)])).stdout)
     } catch (error) {
       if ((error as { signal?: string }).signal === 'SIGKILL') return undefined

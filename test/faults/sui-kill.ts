@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes, randomUUIDv7 } from 'node:crypto'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { devCoin } from '../../devnet/sui/accounts.ts'
@@ -13,6 +12,7 @@ import { suiFamily } from '../../src/chains/sui/family.ts'
 import { createByteSet } from '../../src/lib/bytes.ts'
 import type { Db } from '../../src/storage/pg/database.ts'
 import { findCursor } from '../../src/storage/tracking/blocks.ts'
+import { bundledProgram } from '../helpers/bundle.ts'
 import { startKillableDatabase } from '../helpers/killable-database.ts'
 import { oneChain } from '../helpers/one-chain.ts'
 import { createRandom } from '../helpers/random.ts'
@@ -38,7 +38,6 @@ export type KillOutcome = {
 
 type Untracked = { from: number; to: number; changes: ReadonlyMap<string, bigint> }
 
-const child = join(import.meta.dirname, 'sui-tracker-child.ts')
 const asset_type = 'ASSET_TYPE_S'
 const bytesOf = (address: string) => Buffer.from(address.slice(2), 'hex')
 
@@ -78,7 +77,8 @@ export async function runSuiKill(
 
   const start = async (): Promise<ChildProcess> => {
     const options: ChildOptions = { connection, network_id, network, urls }
-    const started = spawn(process.execPath, [child, JSON.stringify(options)], {
+    const program = await bundledProgram('test/faults/sui-tracker-child.ts')
+    const started = spawn(process.execPath, [program, JSON.stringify(options)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     await once(started.stdout!, 'data')

@@ -14,6 +14,7 @@ import { ensureNetwork } from '../../src/storage/tracking/networks.ts'
 import { insertAddresses } from '../../src/storage/wallets/addresses.ts'
 import { insertWallet } from '../../src/storage/wallets/wallets.ts'
 import { createPayer, fundPayers } from '../chains/ton/ton-payers.ts'
+import { bundledProgram } from '../helpers/bundle.ts'
 import { freshDatabase } from '../helpers/database.ts'
 import { createRandom } from '../helpers/random.ts'
 import { waitFor } from '../helpers/wait-for.ts'
@@ -48,7 +49,7 @@ it('a service that is killed again and again has every transfer on TON once, and
     chains: { t: { networks: { mainnet: { upstreams: [{ url: dev.node_url }] } } } },
   })
   const start = async () => {
-    const program = join(import.meta.dirname, 'ton-kill-writer.ts')
+    const program = await bundledProgram('test/faults/ton-kill-writer.ts')
     const child = spawn(process.execPath, [program, overrides], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })

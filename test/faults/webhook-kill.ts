@@ -18,6 +18,7 @@ import { type Connection, type Database, openDatabase } from '../../src/storage/
 import { ensureNetwork } from '../../src/storage/tracking/networks.ts'
 import { queueNotifications } from '../../src/storage/webhooks/notifications.ts'
 import { insertWebhook } from '../../src/storage/webhooks/webhooks.ts'
+import { bundledProgram } from '../helpers/bundle.ts'
 import { createRandom } from '../helpers/random.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { readNumbers } from './program.ts'
@@ -106,7 +107,7 @@ export async function runWebhookCampaign(options: {
   }
 
   const start = async (): Promise<ChildProcess> => {
-    const program = join(import.meta.dirname, 'webhook-kill-courier.ts')
+    const program = await bundledProgram('test/faults/webhook-kill-courier.ts')
     const given = JSON.stringify({ connection, masterKey: masterKey.toString('hex') })
     const child = spawn(process.execPath, [program, given], {
       stdio: ['ignore', 'pipe', 'inherit'],

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +6,7 @@ import type { TestProject } from 'vitest/node'
 import type { EmbeddedConnection } from '../../src/storage/embedded/layout.ts'
 import { bundlesVariable } from './bundle.ts'
 import { type Engine, embeddedBinaries, startTestServer, systemBinaries } from './postgres.ts'
+import { makeFolderInMemory } from './temporary-folder.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -16,8 +17,12 @@ declare module 'vitest' {
   }
 }
 
+/** Set when a project of the run has made the folder in memory. */
+const memoryVariable = 'TESTS_IN_MEMORY'
+
 /** Starts the servers in the background, so that tests without a database do not wait for them. */
 export const setup = async (project: TestProject): Promise<() => Promise<void>> => {
+  useFolderInMemory()
   const [embedded, system] = await Promise.all([embeddedBinaries(), systemBinaries()])
   const embeddedServer = await startTestServer(embedded)
   const systemServer = system ? await startTestServer(system) : undefined
@@ -36,6 +41,17 @@ export const setup = async (project: TestProject): Promise<() => Promise<void>> 
     await rm(initializedDataDir, { recursive: true, force: true })
     if (bundles !== undefined) await rm(bundles, { recursive: true, force: true })
   }
+}
+
+/** For `tmpdir()` in this process and in the workers, which inherit it. The projects of a run share it. */
+function useFolderInMemory(): void {
+  if (process.env[memoryVariable] !== undefined) return
+  const folder = makeFolderInMemory()
+  if (folder === undefined) return
+  process.env[memoryVariable] = folder
+  process.env.TMPDIR = folder
+  // Also when a run is interrupted: memory, unlike a disk, is missed.
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 }
 
 /** Below the packages, which the bundles load. Workers inherit the variable; the projects of a run share the bundles. */
