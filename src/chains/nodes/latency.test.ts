@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createHedging } from '../evm/pool/hedging.ts'
+import { createHedging } from '../evm/pool/attempts.ts'
 import { createLatency } from './latency.ts'
 
 test('quantiles of the last calls', () => {

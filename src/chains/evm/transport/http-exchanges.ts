@@ -1,7 +1,6 @@
 import type { HttpConnections } from './http-connections.ts'
 import type { HttpAnswer, HttpExchange } from './http-exchange.ts'
 import { createLoadWindow } from './load-window.ts'
-import { createStuckLimit } from './stuck-limit.ts'
 import type { Timer, Timers } from './timers.ts'
 import {
   lateAfter,
@@ -54,6 +53,11 @@ const slowMethods =
 /** Whether the node is expected to answer the call in its usual time. */
 export const isQuick = ({ method, idempotent, longestString }: TransportCall): boolean =>
   idempotent && longestString === undefined && !slowMethods.test(method)
+
+// An exchange that takes so much longer than usual is stuck.
+const stuckFactor = 8
+const shortestMs = 2_000
+const longestMs = 10_000
 
 /** Keeps the exchanges. One that takes far longer than usual counts as stuck and is given up. */
 export function createHttpExchanges(options: {
@@ -172,3 +176,32 @@ export function createHttpExchanges(options: {
 }
 
 const idle: HttpExchange = { abort() {} }
+
+/** How long an exchange of quick calls may take before it counts as stuck. */
+type StuckLimit = {
+  ms(): number
+  /** An exchange was answered after so long. */
+  answered(ms: number): void
+  /** An exchange that began then took longer than the limit. */
+  exceeded(startedAt: number): void
+}
+
+/** The limit follows the usual time of the node. It doubles when exceeded: a busy node is slow, not gone. */
+function createStuckLimit(now: () => number): StuckLimit {
+  let usualMs = 0
+  let patienceMs = shortestMs
+  let patienceSince = 0
+  return {
+    ms: () => Math.min(Math.max(usualMs * stuckFactor, patienceMs), longestMs),
+    answered: (ms) => {
+      usualMs += (ms - usualMs) * 0.1
+      patienceMs = shortestMs
+    },
+    exceeded: (startedAt) => {
+      // Exchanges that were under way together count once.
+      if (startedAt < patienceSince) return
+      patienceMs = Math.min(patienceMs * 2, longestMs)
+      patienceSince = now()
+    },
+  }
+}

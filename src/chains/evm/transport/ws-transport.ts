@@ -6,7 +6,6 @@ import type { Duplex } from 'node:stream'
 import WebSocket from 'ws'
 import type { Clock } from '../../../lib/clock.ts'
 import { type CutMessage, createMessageCutter, idOfCut } from './message-cutter.ts'
-import { createPendingCalls } from './pending-calls.ts'
 import { scanOneReply, type WholeOf } from './reply-scanner.ts'
 import type { Timer, Timers } from './timers.ts'
 import {
@@ -33,6 +32,9 @@ const maxUnsentBytes = 16 * 1024 * 1024
 // A reply that is longer than this many times the limit ends the connection: dropping it would hold up the
 // other calls for too long.
 const maxDropFactor = 4
+
+// An id is a place plus a multiple of this: the remainder finds the call, the rest shows a late answer.
+const slotBits = 2 ** 16
 
 // Answers whose size the transactions of others decide.
 const isTrace = (method: string): boolean => /^(?:debug|trace)_/.test(method)
@@ -224,5 +226,50 @@ export function createWsTransport(
       if (retryTimer) timers.cancel(retryTimer)
       socket?.terminate()
     },
+  }
+}
+
+/** Calls that wait for an answer, found by the id that was sent with them. */
+type PendingCalls<call> = {
+  add(call: call): number
+  get(id: number): call | undefined
+  take(id: number): call | undefined
+  values(): call[]
+}
+
+/**
+ * A table with reused places: a Map that constantly loses and gains entries keeps its dead tables
+ * alive for long. Ids are never the same twice, so that a late answer finds nothing.
+ */
+function createPendingCalls<call>(): PendingCalls<call> {
+  const calls: (call | undefined)[] = []
+  const ids: number[] = []
+  const free: number[] = []
+  const get = (id: number): call | undefined => {
+    const slot = id % slotBits
+    return ids[slot] === id ? calls[slot] : undefined
+  }
+  return {
+    add: (call) => {
+      let slot = free.pop()
+      if (slot === undefined) {
+        slot = calls.length
+        calls.push(undefined)
+        ids.push(slot)
+      }
+      calls[slot] = call
+      ids[slot] = ids[slot]! + slotBits
+      return ids[slot]!
+    },
+    get,
+    take: (id) => {
+      const slot = id % slotBits
+      const call = get(id)
+      if (call === undefined) return undefined
+      calls[slot] = undefined
+      free.push(slot)
+      return call
+    },
+    values: () => calls.filter((call) => call !== undefined),
   }
 }
