@@ -4,6 +4,7 @@
 import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Failure } from '../../domain/access/failure-budget.ts'
+import type { NetworkNodes } from '../../domain/context.ts'
 import type { LimiterStatus } from '../../domain/limits/limiter.ts'
 import type { Network } from '../../gateway/network.ts'
 import type { Streams } from '../../gateway/streams/feed-streams.ts'
@@ -22,7 +23,7 @@ import { type Family, renderMetrics } from './render.ts'
 import { show, showHistogram } from './show.ts'
 import { registerStreamMetrics } from './streams.ts'
 import { registerTrackerMetrics, type TrackersStatus, type TrackerTimings } from './tracker.ts'
-import { type NetworkNodes, registerUpstreamMetrics } from './upstreams.ts'
+import { registerUpstreamMetrics } from './upstreams.ts'
 import { registerWebhookMetrics } from './webhooks.ts'
 
 /** What the service counts, in Prometheus' form. */

@@ -1,9 +1,7 @@
 import type { Registry } from 'prom-client'
 import type { NodeStatus } from '../../chains/nodes/status.ts'
+import type { NetworkNodes } from '../../domain/context.ts'
 import { show, showHistogram } from './show.ts'
-
-/** The nodes of one network, of any family. */
-export type NetworkNodes = { chain: string; network: string; upstreams: readonly NodeStatus[] }
 
 const labelNames = ['chain', 'network', 'upstream']
 

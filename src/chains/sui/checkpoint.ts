@@ -1,5 +1,5 @@
 // A checkpoint as a block of the port. Balance changes come from the node beside the effects; with `verification: full` they are
-// compared with the effects for tracked accounts (`claims.ts`).
+// compared with the effects for tracked accounts (`node-claims.ts`).
 
 import type { GrpcTypes } from '@mysten/sui/grpc'
 import type { AssetKey } from '../../contract/records/assets.ts'
@@ -18,8 +18,8 @@ import { parseCoinType } from './coin-type.ts'
 import { suiFamily } from './family.ts'
 import { type Change, recordsOf, type Settled, suiType } from './records.ts'
 
-/** What nodes claim about a checkpoint and its digests do not bind (`claims.ts`). */
-export type Claims = {
+/** What nodes claim about a checkpoint and its digests do not bind (`node-claims.ts`). */
+export type NodeClaims = {
   /** Every address whose balance may have changed, by the effects. */
   owners(): Iterable<string>
   /** Whether a claim about a tracked account is not verified yet. Does no input or output. */
@@ -105,7 +105,7 @@ const isFailed = ({ effects }: GrpcTypes.ExecutedTransaction): boolean =>
  * gas, and the senders of failed transactions, who get a record although a sponsor may have paid. With claims
  * also all owners that the effects name, so that a balance change that a node leaves out is found.
  */
-export function toBlock(checkpoint: GrpcTypes.Checkpoint, claims?: Claims): ChainBlock {
+export function toBlock(checkpoint: GrpcTypes.Checkpoint, claims?: NodeClaims): ChainBlock {
   const { transactions } = checkpoint
   // By their texts, for both functions: an address occurs in up to thousands of transactions of a checkpoint, and
   // reading it takes longer than looking it up. Null where the text is no address.

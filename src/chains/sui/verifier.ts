@@ -2,17 +2,17 @@
 // signed the summary of a checkpoint. The summary commits to the one before it, to the transactions and, through
 // those, to their effects; the last one of an epoch names the next committee. One certificate proves
 // all linked checkpoints before it, so that a page costs one pairing. Balance changes, senders and gas payers are
-// verified by `claims.ts`. Balances have no proof.
+// verified by `node-claims.ts`. Balances have no proof.
 import type { GrpcTypes } from '@mysten/sui/grpc'
 import type { Log } from '../../lib/log.ts'
 import { BlockForgedError, ChainUnavailableError } from '../chain.ts'
 import { toHex } from '../hex.ts'
 import { createVerificationCounts, type VerificationStatus } from '../verification.ts'
 import { type Effects, type ParsedEffects, parseEffects, readEffects } from './amounts.ts'
-import { type Claims, toHeader } from './checkpoint.ts'
-import { createClaims } from './claims.ts'
+import { type NodeClaims, toHeader } from './checkpoint.ts'
 import { type Committee, createCommittees } from './committee.ts'
 import type { Given } from './feed.ts'
+import { createNodeClaims } from './node-claims.ts'
 import type { SuiNodes } from './nodes.ts'
 import { digestOf, type Member, readContents, readSummary, type Summary } from './summary.ts'
 
@@ -24,7 +24,7 @@ export type Verifier = {
   /** Throws BlockForgedError where one of them cannot be true, and distrusts the node that gave it. */
   check(given: readonly Given[], signal: AbortSignal): Promise<void>
   /** What is still to be verified of a checkpoint that passed `check`. */
-  claimsOf(given: Given): Claims
+  claimsOf(given: Given): NodeClaims
   status(): VerificationStatus
 }
 
@@ -54,7 +54,7 @@ export function createVerifier({
   const createCommittee = createCommittees()
   const committees = new Map<number, Committee>()
   const counts = createVerificationCounts('full')
-  const createClaimsOf = createClaims({ nodes, counts })
+  const createClaimsOf = createNodeClaims({ nodes, counts })
   // Parsed once and used again by the claims, for as long as the checkpoint itself lives.
   const effectsOf = new WeakMap<GrpcTypes.Checkpoint, readonly (Effects | undefined)[]>()
   let anchor: string | null = null

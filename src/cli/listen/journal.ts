@@ -3,7 +3,7 @@
 
 import { verifyWebhook } from '../../../client/src/webhook.ts'
 import { decimalText, tokenUnit } from '../../app/embedded/event-line.ts'
-import type { Delivery } from './receiver.ts'
+import type { ReceivedAttempt } from './receiver.ts'
 
 type Check = { verified: boolean | null; problem: string }
 
@@ -29,7 +29,7 @@ export function createJournal({ secrets, json }: { secrets: readonly string[]; j
   const missing = new Map<string, Set<number>>()
   const counts = { deliveries: 0, refused: 0 }
 
-  const check = async (delivery: Delivery): Promise<Check> => {
+  const check = async (delivery: ReceivedAttempt): Promise<Check> => {
     if (secrets.length === 0) return { verified: null, problem: '' }
     return await verifyWebhook({ secret: secrets, ...delivery }).then(
       () => ({ verified: true, problem: '' }),
@@ -56,7 +56,7 @@ export function createJournal({ secrets, json }: { secrets: readonly string[]; j
   }
 
   return {
-    enter: async (delivery: Delivery): Promise<string> => {
+    enter: async (delivery: ReceivedAttempt): Promise<string> => {
       counts.deliveries++
       const { verified, problem } = await check(delivery)
       if (verified === false) counts.refused++

@@ -3,8 +3,8 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { CliError } from '../cli-error.ts'
 
-/** A delivery as it came. */
-export type Delivery = { headers: IncomingHttpHeaders; body: Buffer }
+/** One attempt of a delivery, as it came. */
+export type ReceivedAttempt = { headers: IncomingHttpHeaders; body: Buffer }
 
 // A notification is far smaller; more is not from a service of ours.
 const maxBytes = 16 * 1024 * 1024
@@ -14,7 +14,7 @@ export async function startReceiver(options: {
   port: number
   host: string
   status: number
-  onDelivery(delivery: Delivery): Promise<void>
+  onDelivery(delivery: ReceivedAttempt): Promise<void>
 }): Promise<{ url: string; stop(): Promise<void> }> {
   const { port, host, status, onDelivery } = options
   const server = createServer((request, response) => {

@@ -54,14 +54,14 @@ const call = async (limiter: Limiter, chain: string, limits: RateLimits): Promis
 const callFor = async (ms: number, limiter: Limiter, chain: string, limits: RateLimits) => {
   const calls: Call[] = []
   const end = performance.now() + ms
-  const lane = async () => {
+  const caller = async () => {
     while (performance.now() < end) {
       calls.push(await call(limiter, chain, limits))
       // Without Redis nothing waits for the network, and other tasks would get no turn.
       await yieldTurn()
     }
   }
-  await Promise.all(Array.from({ length: 10 }, lane))
+  await Promise.all(Array.from({ length: 10 }, caller))
   return calls
 }
 

@@ -196,14 +196,14 @@ test('what clients get is what the model says, for every seeded script', {
         const connect = () => {
           const received: { subscription: string; result: unknown }[] = []
           const closed: string[] = []
-          const receiver = {
+          const subscriber = {
             push: (frame: Buffer) => received.push(JSON.parse(frame.toString()).params),
             close: (_: number, reason: string) => closed.push(reason),
           }
           return {
             received,
             closed,
-            client: streams.open(receiver, { organization_id: 'o', credential_id: 'key' }),
+            client: streams.open(subscriber, { organization_id: 'o', credential_id: 'key' }),
           }
         }
         const main = connect()

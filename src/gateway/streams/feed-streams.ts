@@ -30,7 +30,7 @@ export type Streams = {
   filters: Filters
   subscriptions: Subscriptions
   /** The book of subscriptions of a connection of this key. */
-  open(receiver: Subscriber, owner: Owner): Client
+  open(subscriber: Subscriber, owner: Owner): Client
   stop(): void
 }
 
@@ -125,10 +125,10 @@ export function createStreams(options: StreamsOptions): Streams {
     feed,
     filters,
     subscriptions,
-    open: (receiver, owner) =>
+    open: (subscriber, owner) =>
       createClient({
         subscriptions,
-        receiver,
+        subscriber,
         quota: { take: (terms) => takeOne(owner, terms) },
       }),
     stop() {

@@ -22,7 +22,7 @@ const createBench = (quota: Quota) => {
     },
     whenBegun: (_, go) => go(true),
   } as Partial<Subscriptions> as Subscriptions
-  const client = createClient({ subscriptions, receiver: { push() {}, close() {} }, quota })
+  const client = createClient({ subscriptions, subscriber: { push() {}, close() {} }, quota })
   const subscribe = (filter: object): Answer => {
     const answers: Answer[] = []
     const call = { method: 'eth_subscribe', args: ['logs', filter] } as unknown as RpcCall

@@ -48,10 +48,10 @@ const resumeLost = refuse(
 /** Opens the book of one connection. */
 export function createClient(options: {
   subscriptions: Subscriptions
-  receiver: Subscriber
+  subscriber: Subscriber
   quota: Quota
 }): Client {
-  const { subscriptions, receiver, quota } = options
+  const { subscriptions, subscriber, quota } = options
   const own = new Map<string, Subscription & { name: string; terms: number }>()
   // Equal subscriptions of one connection must have different ids, and so different numbers.
   const equals = new Map<string, { live: number; next: number }>()
@@ -89,7 +89,7 @@ export function createClient(options: {
       done(refused(resumeLost))
     }
     subscriptions
-      .resume(receiver, topic, order, from, (subscription) => {
+      .resume(subscriber, topic, order, from, (subscription) => {
         if (!isStopped) return keep(subscription, held, done)
         // The connection ended while the missed blocks were fetched.
         subscription.cancel()
@@ -116,7 +116,7 @@ export function createClient(options: {
     const order = { method, key: `${countOf(key)} ${key}` }
     if (from !== undefined && (topic.name === 'newHeads' || topic.name === 'logs'))
       return resume(topic, order, held, from.toLowerCase(), done)
-    begin(subscriptions.add(receiver, topic, order), topic, held, done)
+    begin(subscriptions.add(subscriber, topic, order), topic, held, done)
   }
 
   /** Answers once nothing that comes later can be missed. */

@@ -13,7 +13,7 @@ import type { LogIndex, LogTarget } from './log-index.ts'
 import type { Demand } from './pending.ts'
 import { whenBegun } from './when-begun.ts'
 
-/** The receiver of notifications: a connection. */
+/** A connection that takes notifications of its subscriptions. */
 export type Subscriber = {
   /** Takes a notification, never waits; it is shared with others and must not be changed. */
   push(frame: Buffer): void
@@ -46,12 +46,12 @@ export type Order = {
 /** All subscriptions of one network. */
 export type Subscriptions = {
   /** Subscribes. Notifications go out at once: the caller holds them back until it has answered. */
-  add(receiver: Subscriber, topic: Topic, order: Order): Subscription
+  add(subscriber: Subscriber, topic: Topic, order: Order): Subscription
   /** Resolves when later blocks will be delivered; false when no node is reachable. */
   whenBegun(topic: Topic, go: (isBegun: boolean) => void): void
   /** Subscribes from a block on; false when that block is not known any more. */
   resume(
-    receiver: Subscriber,
+    subscriber: Subscriber,
     topic: Topic,
     order: Order,
     from: string,
@@ -114,11 +114,11 @@ export function createSubscriptions(options: {
 
   const notify = ({ lead, members }: Group, result: RawJson, order: number) => {
     let frame: Buffer | undefined
-    for (const [receiver, since] of members) {
+    for (const [subscriber, since] of members) {
       if (since >= order) continue
       frame ??= encode(`${lead}${result}}}`)
       notifications++
-      receiver.push(frame)
+      subscriber.push(frame)
     }
   }
 
@@ -151,8 +151,8 @@ export function createSubscriptions(options: {
     return group
   }
 
-  const leave = (group: Group, receiver: Subscriber) => {
-    if (!group.members.delete(receiver)) return
+  const leave = (group: Group, subscriber: Subscriber) => {
+    if (!group.members.delete(subscriber)) return
     size--
     if (group.members.size > 0) return
     groups.delete(group.key)
@@ -161,17 +161,17 @@ export function createSubscriptions(options: {
     group.release()
   }
 
-  const join = (receiver: Subscriber, topic: Topic, { key, method }: Order, since: number) => {
+  const join = (subscriber: Subscriber, topic: Topic, { key, method }: Order, since: number) => {
     const group = groups.get(key) ?? open(key, topic, method)
-    group.members.set(receiver, since)
+    group.members.set(subscriber, since)
     size++
-    return { group, id: group.id, cancel: () => leave(group, receiver) }
+    return { group, id: group.id, cancel: () => leave(group, subscriber) }
   }
 
-  const replay = (receiver: Subscriber, { lead }: Group, topic: Topic, path: FeedPath) => {
+  const replay = (subscriber: Subscriber, { lead }: Group, topic: Topic, path: FeedPath) => {
     const push = (result: RawJson) => {
       notifications++
-      receiver.push(encode(`${lead}${result}}}`))
+      subscriber.push(encode(`${lead}${result}}}`))
     }
     const pushLogs = (block: FeedBlock, removed: boolean) => {
       if (topic.name !== 'logs' || !matchesBlock(topic.query, block.number, block.hash)) return
@@ -186,12 +186,12 @@ export function createSubscriptions(options: {
   }
 
   return {
-    add(receiver, topic, order) {
-      const subscription = join(receiver, topic, order, feed().order())
+    add(subscriber, topic, order) {
+      const subscription = join(subscriber, topic, order, feed().order())
       const current = topic.name === 'syncing' ? syncing.current() : undefined
       if (current !== undefined) {
         notifications++
-        receiver.push(encode(`${subscription.group.lead}${current}}}`))
+        subscriber.push(encode(`${subscription.group.lead}${current}}}`))
       }
       return subscription
     },
@@ -199,15 +199,15 @@ export function createSubscriptions(options: {
       if (name === 'syncing') return go(true)
       whenBegun({ feed: feed(), ...(name === 'newPendingTransactions' && { pending }) }, go)
     },
-    async resume(receiver, topic, order, from, begin) {
+    async resume(subscriber, topic, order, from, begin) {
       // Held while the path is computed: without a listener there would be no feed.
       const release = feed().need(topic.name === 'logs' ? 'logs' : 'headers')
       try {
         return await feed().replay(from, topic.name === 'logs', (path) => {
           // What it saw before it came back may be removed as well.
-          const subscription = join(receiver, topic, order, 0)
+          const subscription = join(subscriber, topic, order, 0)
           begin(subscription)
-          replay(receiver, subscription.group, topic, path)
+          replay(subscriber, subscription.group, topic, path)
         })
       } finally {
         release()
@@ -225,11 +225,11 @@ export function createSubscriptions(options: {
       for (const group of byName.syncing) notify(group, value, Number.POSITIVE_INFINITY)
     },
     lost(reason, what) {
-      const receivers = new Set<Subscriber>()
+      const subscribers = new Set<Subscriber>()
       const heads = what === 'chain' ? byName.newHeads : []
       for (const { members } of [...heads, ...byName.logs])
-        for (const receiver of members.keys()) receivers.add(receiver)
-      for (const receiver of receivers) receiver.close(1013, reason)
+        for (const subscriber of members.keys()) subscribers.add(subscriber)
+      for (const subscriber of subscribers) subscriber.close(1013, reason)
     },
     size: () => size,
     notifications: () => notifications,

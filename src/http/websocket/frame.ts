@@ -8,7 +8,7 @@ import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
 
 const textFin = 0x81
 
-/** A text as one unmasked frame (RFC 6455), encoded once for all receivers. */
+/** A text as one unmasked frame (RFC 6455), encoded once for all subscribers. */
 export function textFrame(text: RawJson): Buffer {
   const { length } = text
   // The length takes 7 bits, 16 or 64 (RFC 6455, 5.2); a server does not mask.

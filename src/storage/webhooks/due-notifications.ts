@@ -9,7 +9,7 @@ import { lockWebhooks, type WalletEvent } from './notifications.ts'
 import type { WebhookRow } from './webhooks.ts'
 
 /** A notification that waits for its block, with its webhook. */
-export type WaitingDelivery = {
+export type WaitingNotification = {
   webhook_history_id: string
   organization_id: string
   webhook_id: string
@@ -71,9 +71,9 @@ const duePage = ({ network_id, head, limit }: Due): RawBuilder<unknown> => sql`
 export const listDueWaiting = async (
   trx: Db,
   due: Due,
-): Promise<{ waiting: WaitingDelivery[]; isMore: boolean }> => {
+): Promise<{ waiting: WaitingNotification[]; isMore: boolean }> => {
   // Every block asks this: planning it costs more than doing it.
-  const { rows } = await sql<WaitingDelivery & { part: number }>`${sql.raw(prepared)}
+  const { rows } = await sql<WaitingNotification & { part: number }>`${sql.raw(prepared)}
     select d.webhook_history_id, d.organization_id, d.webhook_id, d.notification_type,
       d.transaction_hash, d.block_number,
       (d.data->>'block_number')::int8 as transfer_block, w.wallet_id, w.sink,

@@ -2,7 +2,7 @@
 // open, one loop of the process reads rows and memory once a second. Without a stream it reads nothing.
 // Reorganizations are passed on when they happen: the loop would miss the short ones.
 
-import type { NodeStatus } from '../../chains/nodes/status.ts'
+import type { NetworkNodes } from '../../domain/context.ts'
 import { presentNode, presentProblem } from '../../domain/events/present.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { toTimestamp } from '../../lib/clock.ts'
@@ -30,9 +30,6 @@ export type LiveListener = {
   onEvent(event: StreamEvent): void
 }
 
-/** The nodes of a network. */
-export type NodesOf = NetworkName & { upstreams: readonly NodeStatus[] }
-
 /** Blocks that were replaced, both ends included. */
 export type ReplacedBlocks = { from_block: number; to_block: number }
 
@@ -57,7 +54,7 @@ export function startLiveEvents(options: {
   db: Db
   clock: Clock
   log: Log
-  nodes(): Iterable<NodesOf>
+  nodes(): Iterable<NetworkNodes>
 }): LiveEvents {
   const { db, clock, log, nodes } = options
   const listeners = new Set<LiveListener>()

@@ -1,15 +1,15 @@
+import type { NetworkNodes } from '../../domain/context.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { openEvent, resolveEvent } from '../../storage/tracking/operational-events.ts'
-import type { NodesOf } from './live.ts'
 
 /** What the watch needs. */
 export type NodeWatchOptions = {
   db: Db
   clock: Clock
   log: Log
-  nodes(): Iterable<NodesOf>
+  nodes(): Iterable<NetworkNodes>
   pollMs?: number
   /** How long a node must be lost, or back, until that counts. */
   settledMs?: number

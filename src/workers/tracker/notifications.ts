@@ -15,7 +15,7 @@ import type { ListedTransfer } from '../../storage/transfers/transfers.ts'
 import {
   listDueWaiting,
   usualPage,
-  type WaitingDelivery,
+  type WaitingNotification,
 } from '../../storage/webhooks/due-notifications.ts'
 import { findPendingOrganizations } from '../../storage/webhooks/event-queues.ts'
 import { type FanOutLimits, usualFanOut } from '../../storage/webhooks/fan-out-limits.ts'
@@ -257,10 +257,14 @@ export async function releaseDue(trx: Db, due: Due): Promise<Released> {
   return { count: notified.size, isMore }
 }
 
-type Bodied = { delivery: WaitingDelivery; mine: ListedTransfer[] }
+type Bodied = { delivery: WaitingNotification; mine: ListedTransfer[] }
 
 /** As many of the notifications with their transfers as one transaction may release, at least one. */
-async function readPage(trx: Db, due: Due, waiting: readonly WaitingDelivery[]): Promise<Bodied[]> {
+async function readPage(
+  trx: Db,
+  due: Due,
+  waiting: readonly WaitingNotification[],
+): Promise<Bodied[]> {
   const { transfers: limit } = due.limits ?? defaultLimits
   let some = waiting
   for (;;) {
@@ -274,7 +278,7 @@ async function readPage(trx: Db, due: Due, waiting: readonly WaitingDelivery[]):
 }
 
 function takePage(
-  waiting: readonly WaitingDelivery[],
+  waiting: readonly WaitingNotification[],
   transfers: readonly ListedTransfer[],
   limit: number,
 ): Bodied[] {
@@ -299,7 +303,7 @@ const nameOf = (organization_id: string, block_number: number, transaction_hash:
 
 /** The transfers that a notification holds: of its wallets, each movement once per wallet. */
 function transfersOf(
-  { wallet_id, backfilled }: WaitingDelivery,
+  { wallet_id, backfilled }: WaitingNotification,
   transfers: readonly ListedTransfer[],
 ): ListedTransfer[] {
   const movements = new Map<string, ListedTransfer>()
@@ -322,14 +326,14 @@ const compare = (a: Bodied, b: Bodied): number =>
   (a.mine[0]?.ordinal ?? 0) - (b.mine[0]?.ordinal ?? 0)
 
 type Notification = {
-  delivery: WaitingDelivery
+  delivery: WaitingNotification
   data: { confirmations: number; transfers: TransferRecord[] }
   /** How many transfers are shown as pending, and the first block at which one of them is confirmed. */
   pending: { count: number; due_block: number }
 }
 
 function toNotification(
-  delivery: WaitingDelivery,
+  delivery: WaitingNotification,
   transfers: readonly ListedTransfer[],
   { chain, head }: Due,
 ): Notification {

@@ -15,7 +15,6 @@ import type {
 } from '../../chain.ts'
 import type { ReadBlock } from '../codec/header.ts'
 import { bytesOf, quantityOf, type RawReceipt } from '../codec/raw.ts'
-import { type Claims, type ClaimTools, createClaims } from './claims.ts'
 import type { Internal } from './internal.ts'
 import {
   calleeAt,
@@ -35,6 +34,7 @@ import {
   placesPerTransaction,
   valuePlace,
 } from './native.ts'
+import { createNodeClaims, type NodeClaims, type NodeClaimTools } from './node-claims.ts'
 import { movementsOf, placesOf, readTokenLog, type TokenLog, usualType } from './token-logs.ts'
 
 /** What was fetched and proved of a block. */
@@ -46,7 +46,7 @@ export type BlockParts = {
   /** The contract through which the coin is also sent as a token; in lower case. */
   coinContract?: string | undefined
   /** Without them nothing is checked. */
-  claims?: ClaimTools
+  claims?: NodeClaimTools
 }
 
 const none: readonly never[] = []
@@ -120,9 +120,9 @@ const noAddress = Buffer.alloc(0)
 const addressAt = ({ distinct, at }: Pieces, number: number): Buffer =>
   number === noParty ? noAddress : distinct[at[number]!]!
 
-function blockOf(reduced: Reduced, claimTools: ClaimTools | undefined): ChainBlock {
+function blockOf(reduced: Reduced, claimTools: NodeClaimTools | undefined): ChainBlock {
   const { number, hash, parent_hash, time, contracts, addresses, effects, lacks } = reduced
-  const claims = createClaims(reduced, claimTools)
+  const claims = createNodeClaims(reduced, claimTools)
   return {
     ...(claimTools && { needsCheck: claims.needsCheck, check: claims.check }),
     number,
@@ -193,7 +193,7 @@ function tokenLogs(receipts: readonly RawReceipt[], addresses: NamedAddresses): 
 function decode(
   { addresses, callees, effects, logs, contracts, rewarded, native, hashOf }: Reduced,
   tracked: Tracked,
-  claims: Claims,
+  claims: NodeClaims,
 ): BlockContent {
   const assetOf = createAssets()
   const movements: Movement[] = []

@@ -7,7 +7,7 @@ import { toHex } from '../../hex.ts'
 import { atHash } from '../codec/abi.ts'
 import { type EvmNodes, reached } from '../pool/nodes.ts'
 import type { Rpc } from '../pool/rpc.ts'
-import type { ConfirmQuestion } from './claims.ts'
+import type { ConfirmQuestion } from './node-claims.ts'
 import type { TracedBlock } from './trace-elsewhere.ts'
 import type { InternalTransfer } from './traces.ts'
 

@@ -18,7 +18,6 @@ import { loadRecoverSigner, type RecoverSigner } from '../codec/signer.ts'
 import { type EvmNodes, isPassing, isPruned, reached } from '../pool/nodes.ts'
 import type { Answered, Rpc } from '../pool/rpc.ts'
 import { createBlock } from './block.ts'
-import type { ClaimTools } from './claims.ts'
 import { createConfirm } from './confirm.ts'
 import {
   createFetchInternal,
@@ -26,6 +25,7 @@ import {
   type Tracing,
   type TracingPatience,
 } from './internal.ts'
+import type { NodeClaimTools } from './node-claims.ts'
 import type { ProofRules } from './proof.ts'
 import { createTraceElsewhere } from './trace-elsewhere.ts'
 
@@ -58,7 +58,7 @@ type Tools = {
 export function createFetchBlock(tools: Tools): FetchBlock {
   const fetchInternal = createFetchInternal(tools)
   const forged = createForgedSenders()
-  const claims: ClaimTools = {
+  const claims: NodeClaimTools = {
     verifySenders: tools.verifySenders,
     onForged: forged.add,
     confirm: createConfirm({ ...tools, traceElsewhere: createTraceElsewhere(tools) }),

@@ -1,6 +1,6 @@
 // Headers and blocks that are proved by their hash. The tracker reads blocks through this file, so where a network demands
 // `proof: root`, no header or list of transactions gets past it unproved. Senders and traces are checked later
-// (`block/claims.ts`).
+// (`block/node-claims.ts`).
 
 import type { BlockHeader } from '../../chain.ts'
 import { isStateSync, markStateSync } from '../block/coin-logs.ts'

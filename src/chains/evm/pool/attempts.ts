@@ -3,7 +3,7 @@ import { createLatency, type Latency } from '../../nodes/latency.ts'
 import type { Timers } from '../transport/timers.ts'
 import type { TransportOutcome } from '../transport/transport.ts'
 import type { Asker } from './ask.ts'
-import type { Job } from './job.ts'
+import type { PoolCall } from './pool-call.ts'
 import type { Selection } from './select.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -13,8 +13,8 @@ const largestBurst = 20
 const maxMethods = 256
 const shortestMs = 10
 
-/** Sends a job to a node. If the node takes unusually long, a second one is asked as well. */
-export type Attempt = (job: Job, upstream: Upstream, hasOthers: boolean, now: number) => void
+/** Sends a call to a node. If the node takes unusually long, a second one is asked as well. */
+export type Attempt = (call: PoolCall, upstream: Upstream, hasOthers: boolean, now: number) => void
 
 /** Makes attempts; `settled` is called once for each. */
 export function createAttempts(options: {
@@ -22,16 +22,16 @@ export function createAttempts(options: {
   clock: Clock
   timers: Timers
   slowCallMs(): number
-  choose(job: Job, now: number): Selection
-  settled(job: Job, upstream: Upstream, outcome: TransportOutcome): void
+  choose(call: PoolCall, now: number): Selection
+  settled(call: PoolCall, upstream: Upstream, outcome: TransportOutcome): void
 }): Attempt {
   const { ask, clock, timers, choose, settled } = options
   const hedging = createHedging(options.slowCallMs)
 
-  const attempt: Attempt = (job, upstream, hasOthers, now) => {
-    const { request } = job
-    job.tried.push(upstream)
-    const left = job.deadline - now
+  const attempt: Attempt = (call, upstream, hasOthers, now) => {
+    const { request } = call
+    call.tried.push(upstream)
+    const left = call.deadline - now
     ask(
       upstream,
       {
@@ -45,30 +45,35 @@ export function createAttempts(options: {
         isWrong: request.isWrong,
         longestString: request.longestString,
       },
-      (outcome, ms) => settle(job, upstream, outcome, ms),
+      (outcome, ms) => settle(call, upstream, outcome, ms),
       now,
     )
-    job.inFlight++
+    call.inFlight++
     // The patience of a call counts from the last moment at which it had a node.
-    job.strandedAt = undefined
+    call.strandedAt = undefined
     // One hedge per call: two slow nodes are a slow chain, and a third request would only add to its load.
-    if (job.hedge || !hasOthers || !request.idempotent) return
+    if (call.hedge || !hasOthers || !request.idempotent) return
     const afterMs = hedging.begin(request.method)
-    if (afterMs < left) job.hedge = timers.after(afterMs, () => hedge(job))
+    if (afterMs < left) call.hedge = timers.after(afterMs, () => hedge(call))
   }
 
-  const hedge = (job: Job): void => {
-    if (job.isOver || job.inFlight !== 1) return
+  const hedge = (call: PoolCall): void => {
+    if (call.isOver || call.inFlight !== 1) return
     const now = clock.now()
-    const { chosen, hasOthers } = choose(job, now)
-    if (chosen && hedging.take()) attempt(job, chosen, hasOthers, now)
+    const { chosen, hasOthers } = choose(call, now)
+    if (chosen && hedging.take()) attempt(call, chosen, hasOthers, now)
   }
 
-  const settle = (job: Job, upstream: Upstream, outcome: TransportOutcome, ms: number): void => {
-    job.inFlight--
+  const settle = (
+    call: PoolCall,
+    upstream: Upstream,
+    outcome: TransportOutcome,
+    ms: number,
+  ): void => {
+    call.inFlight--
     // Failures are often fast, and would make ordinary answers look slow.
-    if (!('failed' in outcome)) hedging.add(job.request.method, ms)
-    settled(job, upstream, outcome)
+    if (!('failed' in outcome)) hedging.add(call.request.method, ms)
+    settled(call, upstream, outcome)
   }
 
   return attempt

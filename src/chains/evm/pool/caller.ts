@@ -8,10 +8,10 @@ import type { Timers } from '../transport/timers.ts'
 import type { TransportOutcome } from '../transport/transport.ts'
 import type { Asker } from './ask.ts'
 import { createAttempts } from './attempts.ts'
-import { createJob, type Job } from './job.ts'
-import { createJobQueue, type OfferOutcome } from './job-queue.ts'
+import { createCallQueue, type OfferOutcome } from './call-queue.ts'
 import { guard, judge } from './judge.ts'
 import { createPatience } from './patience.ts'
+import { createPoolCall, type PoolCall } from './pool-call.ts'
 import type { PoolOutcome, PoolRequest } from './pool-types.ts'
 import { select } from './select.ts'
 import { isUsable, type Upstream } from './upstream.ts'
@@ -49,101 +49,101 @@ export type CallerOptions = {
 export function createCaller(options: CallerOptions): Caller {
   const { upstreams, clock, timers } = options
   const patience = createPatience(options)
-  const waiting = new Set<Job>()
+  const waiting = new Set<PoolCall>()
   // One object for all choices: it is read within `select` only, so none has to be made for each call.
   const context = { now: 0, bestHead: 0, maxLag: options.maxLag(), random: options.random }
   let inFlight = 0
   let isStopped = false
   let isWaking = false
 
-  const choose = (job: Job, now: number) => {
+  const choose = (call: PoolCall, now: number) => {
     context.now = now
     context.bestHead = options.bestHead()
     context.maxLag = options.maxLag()
-    return select(upstreams, job.request, job.tried, context)
+    return select(upstreams, call.request, call.tried, context)
   }
 
-  const finish = (job: Job, outcome: PoolOutcome): void => {
-    if (job.isOver) return
-    job.isOver = true
+  const finish = (call: PoolCall, outcome: PoolOutcome): void => {
+    if (call.isOver) return
+    call.isOver = true
     inFlight--
-    rest(job)
-    if (job.hedge) timers.cancel(job.hedge)
-    if (job.onAbort) job.request.signal?.removeEventListener('abort', job.onAbort)
+    rest(call)
+    if (call.hedge) timers.cancel(call.hedge)
+    if (call.onAbort) call.request.signal?.removeEventListener('abort', call.onAbort)
     // A caller never gets its outcome before `call` has returned.
-    if (job.isNew) setImmediate(job.done, outcome)
-    else guard(() => job.done(outcome))
+    if (call.isNew) setImmediate(call.done, outcome)
+    else guard(() => call.done(outcome))
   }
 
-  const rest = (job: Job): void => {
-    if (!job.wait) return
-    timers.cancel(job.wait)
-    job.wait = undefined
-    waiting.delete(job)
+  const rest = (call: PoolCall): void => {
+    if (!call.wait) return
+    timers.cancel(call.wait)
+    call.wait = undefined
+    waiting.delete(call)
   }
 
-  const advance = (job: Job, now = clock.now()): void => {
-    if (job.isOver) return
-    rest(job)
-    if (now >= job.deadline) {
-      finish(job, job.useless ?? { failure: job.round > 0 ? job.failure : 'TIMEOUT' })
+  const advance = (call: PoolCall, now = clock.now()): void => {
+    if (call.isOver) return
+    rest(call)
+    if (now >= call.deadline) {
+      finish(call, call.useless ?? { failure: call.round > 0 ? call.failure : 'TIMEOUT' })
       return
     }
     // The order matters. A free node is used at once. While an attempt is under way, its outcome decides. Busy nodes get
     // the call as soon as they have a free slot. An answer without use, such as null for a block that a node may lack, is
     // better than a failure once every node was asked.
-    const { chosen, hasOthers, waitMs, isBusy } = choose(job, now)
-    if (chosen) attempt(job, chosen, hasOthers, now)
-    else if (job.inFlight > 0) return
-    else if (isBusy) queue(job, now)
-    else if (job.useless) finish(job, job.useless)
-    else pause(job, patience.pauseBefore(job, now, waitMs))
+    const { chosen, hasOthers, waitMs, isBusy } = choose(call, now)
+    if (chosen) attempt(call, chosen, hasOthers, now)
+    else if (call.inFlight > 0) return
+    else if (isBusy) queue(call, now)
+    else if (call.useless) finish(call, call.useless)
+    else pause(call, patience.pauseBefore(call, now, waitMs))
   }
 
   /** Waits for a free slot of a node, up to the deadline of the call. */
-  const queue = (job: Job, now: number): void => {
-    job.wait = timers.after(job.deadline - now, () => advance(job))
-    jobs.push(job)
+  const queue = (call: PoolCall, now: number): void => {
+    call.wait = timers.after(call.deadline - now, () => advance(call))
+    calls.push(call)
   }
 
   /**
-   * The queue offers its first job. `refused` means that other jobs may have a place where this one has none: a node with
+   * The queue offers its first call. `refused` means that other calls may have a place where this one has none: a node with
    * a free slot may lack what this call needs. `no room` ends the round.
    */
-  const offer = (job: Job, now: number): OfferOutcome => {
-    if (job.isOver) return 'taken'
-    const { chosen, hasOthers, isBusy } = choose(job, now)
+  const offer = (call: PoolCall, now: number): OfferOutcome => {
+    if (call.isOver) return 'taken'
+    const { chosen, hasOthers, isBusy } = choose(call, now)
     if (!chosen && isBusy) return upstreams.some(hasRoom) ? 'refused' : 'no room'
-    rest(job)
-    if (chosen) attempt(job, chosen, hasOthers, now)
-    else advance(job)
+    rest(call)
+    if (chosen) attempt(call, chosen, hasOthers, now)
+    else advance(call)
     return 'taken'
   }
-  const jobs = createJobQueue({ clock, offer })
+  const calls = createCallQueue({ clock, offer })
 
   /** All nodes were tried. After the pause each of them may be tried again; without one the call has failed. */
-  const pause = (job: Job, pauseMs: number | undefined): void => {
+  const pause = (call: PoolCall, pauseMs: number | undefined): void => {
     if (pauseMs === undefined) {
-      finish(job, { failure: job.failure })
+      finish(call, { failure: call.failure })
       return
     }
-    job.wait = timers.after(pauseMs, () => {
-      job.round++
-      job.tried = []
-      job.large = 0
-      advance(job)
+    call.wait = timers.after(pauseMs, () => {
+      call.round++
+      call.tried = []
+      call.large = 0
+      advance(call)
     })
-    waiting.add(job)
+    waiting.add(call)
   }
 
-  const settled = (job: Job, upstream: Upstream, outcome: TransportOutcome): void => {
-    if (!job.isOver) {
-      const verdict = judge(job, upstream, outcome, clock.now)
-      if (verdict === 'repeat') advance(job)
-      else if (verdict === 'failed' || 'failed' in outcome) finish(job, { failure: job.failure })
-      else finish(job, outcome)
+  const settled = (call: PoolCall, upstream: Upstream, outcome: TransportOutcome): void => {
+    if (!call.isOver) {
+      const verdict = judge(call, upstream, outcome, clock.now)
+      if (verdict === 'repeat') advance(call)
+      else if (verdict === 'failed' || 'failed' in outcome) finish(call, { failure: call.failure })
+      else finish(call, outcome)
     }
-    jobs.drain()
+    calls.drain()
   }
   const attempt = createAttempts({ ...options, choose, settled })
 
@@ -158,29 +158,29 @@ export function createCaller(options: CallerOptions): Caller {
       }
       inFlight++
       const now = clock.now()
-      const job = createJob(request, done, now + (request.timeoutMs ?? options.timeoutMs))
+      const call = createPoolCall(request, done, now + (request.timeoutMs ?? options.timeoutMs))
       if (signal) {
-        job.onAbort = () => finish(job, { failure: 'ABORTED' })
-        signal.addEventListener('abort', job.onAbort, { once: true })
+        call.onAbort = () => finish(call, { failure: 'ABORTED' })
+        signal.addEventListener('abort', call.onAbort, { once: true })
       }
       // A new call does not overtake those that wait.
-      if (jobs.isEmpty()) advance(job, now)
+      if (calls.isEmpty()) advance(call, now)
       else {
-        queue(job, now)
-        jobs.drain()
+        queue(call, now)
+        calls.drain()
       }
-      job.isNew = false
+      call.isNew = false
     },
     wake: () => {
       patience.look()
-      jobs.drain()
+      calls.drain()
       if (isWaking || waiting.size === 0) return
       isWaking = true
       setImmediate(() => {
         isWaking = false
-        for (const job of [...waiting]) {
+        for (const call of [...waiting]) {
           // Those that no node has failed in this round. The others pause because of failures, and their pause ends by itself.
-          if (job.tried.length === job.large) advance(job)
+          if (call.tried.length === call.large) advance(call)
         }
       })
     },
@@ -189,8 +189,8 @@ export function createCaller(options: CallerOptions): Caller {
     stop: () => {
       isStopped = true
       // Calls under way are ended by the transports, which stop next.
-      for (const job of [...waiting]) finish(job, { failure: 'NO_UPSTREAM' })
-      jobs.clear((job) => finish(job, { failure: 'NO_UPSTREAM' }))
+      for (const call of [...waiting]) finish(call, { failure: 'NO_UPSTREAM' })
+      calls.clear((call) => finish(call, { failure: 'NO_UPSTREAM' }))
     },
   }
 }

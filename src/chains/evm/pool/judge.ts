@@ -1,6 +1,6 @@
 import { isUnsent, type TransportFailure, type TransportOutcome } from '../transport/transport.ts'
-import { type Job, keepUseless } from './job.ts'
 import { isSurelyUnknownMethod, meaningOf } from './node-error.ts'
+import { keepUseless, type PoolCall } from './pool-call.ts'
 import type { Upstream } from './upstream.ts'
 
 // A node said to lack a method is asked for it last, until then.
@@ -9,20 +9,20 @@ const maxLacking = 256
 
 const limited: TransportFailure = { failed: 'rate_limited', detail: 'refused by its rate limit' }
 
-/** What follows from an attempt: its reply is the outcome, another node is asked, or the job has failed. */
+/** What follows from an attempt: its reply is the outcome, another node is asked, or the call has failed. */
 export type Verdict = 'final' | 'repeat' | 'failed'
 
-/** Judges the outcome of an attempt, and notes in the job and the node what it says about them. */
+/** Judges the outcome of an attempt, and notes in the call and the node what it says about them. */
 export function judge(
-  job: Job,
+  call: PoolCall,
   upstream: Upstream,
   outcome: TransportOutcome,
   now: () => number,
 ): Verdict {
-  if ('failed' in outcome) return judgeFailure(job, outcome)
-  const { request } = job
+  if ('failed' in outcome) return judgeFailure(call, outcome)
+  const { request } = call
   const meaning = outcome.ok ? 'answer' : meaningOf(outcome.error, request.params)
-  if (meaning === 'rate_limited') return judgeFailure(job, limited)
+  if (meaning === 'rate_limited') return judgeFailure(call, limited)
   // Not where the parameters may be the reason: they are one caller's, the mark is for all.
   if (
     meaning === 'lacks_method' &&
@@ -36,16 +36,17 @@ export function judge(
     meaning === 'answer' && !(isUseless && guard(() => isUseless(outcome, upstream.name)) === true)
   const mayRepeat = request.idempotent || meaning === 'lacks_method'
   if (isAnswer || !mayRepeat) return 'final'
-  keepUseless(job, outcome, meaning)
+  keepUseless(call, outcome, meaning)
   return 'repeat'
 }
 
-function judgeFailure(job: Job, failure: TransportFailure): Verdict {
+function judgeFailure(call: PoolCall, failure: TransportFailure): Verdict {
   if (failure.failed === 'too_large') {
-    job.failure = 'REPLY_TOO_LARGE'
-    job.large++
-  } else if (failure.failed === 'timeout' && job.failure === 'NO_UPSTREAM') job.failure = 'TIMEOUT'
-  return job.request.idempotent || isUnsent(failure) ? 'repeat' : 'failed'
+    call.failure = 'REPLY_TOO_LARGE'
+    call.large++
+  } else if (failure.failed === 'timeout' && call.failure === 'NO_UPSTREAM')
+    call.failure = 'TIMEOUT'
+  return call.request.idempotent || isUnsent(failure) ? 'repeat' : 'failed'
 }
 
 /** Isolates exceptions thrown by callbacks, so that they do not break the transports. */

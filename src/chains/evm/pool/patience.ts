@@ -1,13 +1,13 @@
 import type { Clock } from '../../../lib/clock.ts'
-import type { Job } from './job.ts'
+import type { PoolCall } from './pool-call.ts'
 import type { PoolRequest } from './pool-types.ts'
 import { canServe } from './select.ts'
 import { isUsable, type Upstream } from './upstream.ts'
 
-/** How long a job waits when no node can take it now. */
+/** How long a call waits when no node can take it now. */
 export type Patience = {
   /** Milliseconds until all nodes are asked again; undefined when there is no point in it. */
-  pauseBefore(job: Job, now: number, waitMs: number): number | undefined
+  pauseBefore(call: PoolCall, now: number, waitMs: number): number | undefined
   /** The nodes have changed. */
   look(): void
   /** The nodes are connected from now on: the time without a usable one begins anew. */
@@ -27,7 +27,7 @@ export function createPatience(options: {
   const { upstreams, clock, patienceMs } = options
   let usableAt = clock.now()
 
-  const hasUnasked = ({ request, tried }: Job): boolean =>
+  const hasUnasked = ({ request, tried }: PoolCall): boolean =>
     upstreams.some((one) => !one.isWrongChain && canServe(one, request) && !tried.includes(one))
 
   const isBeyondAll = ({ needs }: PoolRequest): boolean =>
@@ -35,20 +35,20 @@ export function createPatience(options: {
     upstreams.every((one) => !one.capabilities.has(needs) && (one.isExplored || one.isWrongChain))
 
   return {
-    pauseBefore(job, now, waitMs) {
-      const isLarge = job.large > 0 && job.large === job.tried.length
+    pauseBefore(call, now, waitMs) {
+      const isLarge = call.large > 0 && call.large === call.tried.length
       // Once more, and only if there is a node that could not be asked: it may have a proper answer.
-      if (isLarge && (job.round > 0 || !hasUnasked(job))) return undefined
+      if (isLarge && (call.round > 0 || !hasUnasked(call))) return undefined
       if (upstreams.some(isUsable)) usableAt = now
-      if (now + waitMs < job.deadline) return waitMs
+      if (now + waitMs < call.deadline) return waitMs
       const isHopeless =
-        job.round >= maxRounds || now - usableAt > patienceMs || isBeyondAll(job.request)
-      job.strandedAt ??= now
-      const patience = Math.min(job.deadline, job.strandedAt + patienceMs) - now
+        call.round >= maxRounds || now - usableAt > patienceMs || isBeyondAll(call.request)
+      call.strandedAt ??= now
+      const patience = Math.min(call.deadline, call.strandedAt + patienceMs) - now
       if (isHopeless || patience <= 0) return undefined
       // Nodes that were asked and failed are asked again soon; unreachable nodes will wake us.
-      return job.tried.length > 0 && !isLarge
-        ? Math.min(roundPauseMs << job.round, patience)
+      return call.tried.length > 0 && !isLarge
+        ? Math.min(roundPauseMs << call.round, patience)
         : patience
     },
     look() {

@@ -24,14 +24,14 @@ const limits = {
 }
 let admitted = 0
 let left = Number(calls)
-const lane = async (): Promise<void> => {
+const caller = async (): Promise<void> => {
   while (left > 0) {
     left -= 1
     const decision = await limiter.take({ organization_id: 'o', chain: 'c', limits })
     if (decision.allowed) admitted += 1
   }
 }
-await Promise.all(Array.from({ length: 50 }, lane))
+await Promise.all(Array.from({ length: 50 }, caller))
 const { mode } = limiter.status()
 await limiter.stop()
 await redis.stop()

@@ -16,7 +16,7 @@ import {
   type ObjectVersion,
   ownersOf,
 } from './amounts.ts'
-import type { Claims } from './checkpoint.ts'
+import type { NodeClaims } from './checkpoint.ts'
 import type { Given } from './feed.ts'
 import type { SuiNodes } from './nodes.ts'
 import { digestOf } from './summary.ts'
@@ -26,7 +26,13 @@ const objectsAtOnce = 200
 const transactionsAtOnce = 50
 
 /** Makes the claims of checkpoints, with the effects of their transactions. */
-export function createClaims({ nodes, counts }: { nodes: SuiNodes; counts: VerificationCounts }) {
+export function createNodeClaims({
+  nodes,
+  counts,
+}: {
+  nodes: SuiNodes
+  counts: VerificationCounts
+}) {
   /** Asks for parts in pages; each part must pass its test, or another node is asked. */
   const fetchAll = async <wanted, part>(
     { what, number, page }: { what: string; number: number; page: number },
@@ -59,7 +65,7 @@ export function createClaims({ nodes, counts }: { nodes: SuiNodes; counts: Verif
     return found
   }
 
-  return ({ checkpoint, node }: Given, effects: readonly (Effects | undefined)[]): Claims => {
+  return ({ checkpoint, node }: Given, effects: readonly (Effects | undefined)[]): NodeClaims => {
     const number = Number(checkpoint.sequenceNumber)
     const { transactions } = checkpoint
     // Kept over rounds: an address that is registered meanwhile adds its transactions only.

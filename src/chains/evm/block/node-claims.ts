@@ -9,7 +9,7 @@ import { loadRecoverSigner } from '../codec/signer.ts'
 import { internalPlace, type NativeEffects, noParty } from './native.ts'
 
 /** How claims are checked. */
-export type ClaimTools = {
+export type NodeClaimTools = {
   /** Whether the senders of transactions are recovered from their signatures. */
   verifySenders: boolean
   /** Called with a transaction whose sender is false: the next node that is asked must prove it. */
@@ -38,7 +38,7 @@ const confirmMs = 10_000
 const confirmAtOnce = 16
 
 /** What nodes say of a block and no root commits to, as far as it concerns tracked accounts. */
-export type Claims = {
+export type NodeClaims = {
   /** Whether something is not checked yet. Does no input or output. */
   needsCheck(tracked: Tracked): boolean
   check(tracked: Tracked, signal: AbortSignal): Promise<void>
@@ -58,7 +58,7 @@ type Block = BlockRef & {
 }
 
 /** Keeps what was checked of a block. */
-export function createClaims(block: Block, tools: ClaimTools | undefined): Claims {
+export function createNodeClaims(block: Block, tools: NodeClaimTools | undefined): NodeClaims {
   const { addresses, effects } = block
   const senders = new Set<number>()
   /** By the place of the account among the distinct addresses. */

@@ -8,7 +8,7 @@ import { bytesOf, toQuantity } from '../codec/raw.ts'
 import { evmFamily } from '../family.ts'
 import { addressOf, type StubTransaction, stubBlock } from '../testing/stub-chain.ts'
 import { createBlock } from './block.ts'
-import type { ClaimTools, ConfirmQuestion } from './claims.ts'
+import type { ConfirmQuestion, NodeClaimTools } from './node-claims.ts'
 
 const payer = privateKeyToAccount(`0x${'07'.repeat(32)}`)
 const from = payer.address.toLowerCase()
@@ -50,7 +50,7 @@ beforeAll(async () => {
 
 const open = (
   transactions: StubTransaction[],
-  { internal = [], ...tools }: Partial<ClaimTools> & { internal?: Transfer[] } = {},
+  { internal = [], ...tools }: Partial<NodeClaimTools> & { internal?: Transfer[] } = {},
 ) => {
   const forged: [number, number][] = []
   const { block, receipts, number } = stubBlock(transactions)

@@ -4,7 +4,7 @@ import type { PoolFailure, PoolOutcome, PoolRequest, RpcReply } from './pool-typ
 import type { Upstream } from './upstream.ts'
 
 /** A call that the pool carries, from its request to its outcome. */
-export type Job = {
+export type PoolCall = {
   request: PoolRequest
   done: (outcome: PoolOutcome) => void
   deadline: number
@@ -28,12 +28,12 @@ export type Job = {
   onAbort: (() => void) | undefined
 }
 
-/** A job at its beginning. */
-export const createJob = (
+/** A call at its beginning. */
+export const createPoolCall = (
   request: PoolRequest,
   done: (outcome: PoolOutcome) => void,
   deadline: number,
-): Job => ({
+): PoolCall => ({
   request,
   done,
   deadline,
@@ -53,11 +53,11 @@ export const createJob = (
 })
 
 /** Keeps a reply that does not serve the request, unless a more informative one is kept already. */
-export function keepUseless(job: Job, reply: RpcReply, meaning: ErrorMeaning): void {
+export function keepUseless(call: PoolCall, reply: RpcReply, meaning: ErrorMeaning): void {
   const worth = worthOf(reply, meaning)
-  if (worth <= job.uselessWorth) return
-  job.useless = reply
-  job.uselessWorth = worth
+  if (worth <= call.uselessWorth) return
+  call.useless = reply
+  call.uselessWorth = worth
 }
 
 // An error says more than a null; that a node does not offer the method says least.
