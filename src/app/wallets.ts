@@ -1,9 +1,9 @@
-// Tracks wallets: opens networks and starts the workers that the roles of the process ask for: tracker, importer and
-// token metadata, sender, and the watch. A network whose nodes are unreachable does not stop the service: its state is in `problems()`.
+// Tracks wallets: opens networks and starts their workers (`tracked-network.ts`). A network whose nodes are unreachable
+// does not stop the service: its state is in `problems()`.
 
-import type { Chain, ChainNodes } from '../chains/chain.ts'
+import type { Chain } from '../chains/chain.ts'
 import { OperationError } from '../contract/errors/errors.ts'
-import type { Chains, NetworkNodes, OpenChain } from '../domain/context.ts'
+import type { Chains } from '../domain/context.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { EndpointRules } from '../lib/net/endpoint.ts'
@@ -11,51 +11,24 @@ import type { Tracing } from '../lib/tracing.ts'
 import { notifyChange } from '../storage/pg/changes.ts'
 import type { Db } from '../storage/pg/database.ts'
 import { findCursor } from '../storage/tracking/blocks.ts'
-import type { GapRange } from '../storage/tracking/gaps.ts'
 import {
   ensureNetwork,
   findStoredNetwork,
   listTracked,
   type NetworkName,
 } from '../storage/tracking/networks.ts'
-import { startImporter } from '../workers/jobs/importer.ts'
-import { startTokenMetadata } from '../workers/jobs/token-metadata.ts'
-import { type SenderStatus, startSender } from '../workers/sender/sender.ts'
-import { startTracker, type Tracker, type TrackerStatus } from '../workers/tracker/tracker.ts'
-import {
-  startTrackerWatch,
-  type TrackerHealth,
-  type TrackerWatch,
-} from '../workers/tracker/watch.ts'
 import { createGuardedFetch } from '../workers/webhooks/guarded-fetch.ts'
 import type { Place } from './chain-openers.ts'
 import type { Config } from './config/schema.ts'
 import type { Stoppable } from './lifetime.ts'
-import type { TrackerTimings } from './metrics/tracker.ts'
 import { createRefusals } from './refusals.ts'
 import type { Roles } from './roles.ts'
 import { traceChain } from './telemetry/traced-parts.ts'
-import { trackedElsewhere, untrackedStatus } from './tracked-elsewhere.ts'
-
-/** What `/status` says of a network that is tracked. */
-export type TrackingStatus = TrackerStatus &
-  TrackerHealth & { gaps: GapRange[]; transactions?: SenderStatus }
+import { createTrack, type Tracked, type TrackedViews, viewTracked } from './tracked-network.ts'
 
 /** The networks that wallets are tracked on. */
-export type Wallets = {
+export type Wallets = TrackedViews & {
   chains: Chains
-  /** For `/status`: by the name of the chain, then by that of the network. */
-  status(): Promise<Record<string, Record<string, TrackingStatus>>>
-  /** The nodes that the chains own; without a database query. Empty where they belong to the gateway (C). */
-  nodes(): (NetworkNodes & Pick<ChainNodes, 'chain_id' | 'head'>)[]
-  /** How long the work for new blocks took. */
-  timings(): TrackerTimings[]
-  /** How far this process knows the tracked networks to be; without a database query. */
-  tracked(): (NetworkName &
-    TrackerHealth &
-    Pick<TrackerStatus, 'head' | 'block_number'> & { network_id: number })[]
-  /** The networks that are not tracked, and why; without a database query. */
-  problems(): TrackingProblem[]
   /** Does not track a network while another one with the same nodes is configured. */
   refuse(at: NetworkName, twin: { other: NetworkName; identity: string }): void
   /** Another process has begun to track a network, or asks that it is tracked. */
@@ -102,16 +75,6 @@ const beginPollMs = 20
 const joinPollMs = 30_000
 const askAgainMs = 1_000
 
-/** A network that is not tracked. */
-export type TrackingProblem = { chain: string; network: string } & TrackerHealth
-
-type Tracked = OpenChain & {
-  tracker: Tracker
-  watch: TrackerWatch
-  sender: { status(): Promise<SenderStatus> } | undefined
-  stop(): Promise<void>
-}
-
 /**
  * Tracks wallets. The default networks of the chains that the specification names are tracked from the start, every
  * other one from its first registration on: a configured network without wallets costs its nodes nothing. Once
@@ -130,7 +93,7 @@ export async function openWallets(
     tracing?: Tracing | undefined
   },
 ): Promise<Wallets> {
-  const { db, clock, log, newHolder, endpoints, roles, tracing } = tools
+  const { db, clock, log, endpoints, roles, tracing } = tools
   const byPath = new Map(places.map((place) => [pathOf(place), place]))
   let defaults = defaultsOf(byPath)
   // Promises, so that two registrations at once open a network once.
@@ -141,11 +104,16 @@ export async function openWallets(
   const refusals = createRefusals({ clock, log })
   // Token metadata is at addresses that third parties choose: private networks are refused as for webhooks.
   const fetch = createGuardedFetch({ ...endpoints, allowHttp: true })
-  const { created_expiry_hours } = config.transactions
-  const createdExpiryMs = created_expiry_hours > 0 ? created_expiry_hours * 3_600_000 : undefined
-  const { reconcile_hours } = config.balances
-  const ipfsGateway = config.metadata.ipfs_gateway
   const stopping = new AbortController()
+
+  const track = createTrack(config, {
+    ...tools,
+    fetch,
+    othersOf: (place) =>
+      place.isShared
+        ? []
+        : [...byPath.values()].filter((other) => other !== place && !other.isShared),
+  })
 
   const placeOf = (chain: string, network?: string): Place | undefined =>
     network === undefined ? defaults.get(chain) : byPath.get(`${chain}/${network}`)
@@ -155,49 +123,6 @@ export async function openWallets(
       ...{ chain: place.chain, network: place.network, create_time: new Date(clock.now()) },
       ...{ variants: place.variants ?? '', is_default: place.isDefault },
     })
-
-  const track = ({ place, network_id, chain }: Omit<OpenedPlace, 'isResumed'>): Tracked => {
-    const name = { chain: place.chain, network: place.network }
-    const holder = newHolder()
-    const isTracking = roles.has('tracker')
-    const tracker = !isTracking
-      ? trackedElsewhere({ db, network_id, name, chain })
-      : startTracker({
-          ...{ db, clock, log, holder, network_id, name, chain, tracing },
-          others: () =>
-            place.isShared
-              ? []
-              : [...byPath.values()].filter((other) => other !== place && !other.isShared),
-          // The other families have a fixed interval.
-          ...(chain.changesSilently === 'tokens' && {
-            reconcile: { everyMs: reconcile_hours * 3_600_000 },
-          }),
-        })
-    const watch = startTrackerWatch({ db, clock, log, network_id, name, chain, tracker })
-    const jobs = isTracking
-      ? [
-          startImporter({ db, clock, log, network_id, chain }),
-          startTokenMetadata({ db, clock, log, network_id, chain, fetch, ipfsGateway }),
-        ]
-      : []
-    const { sending } = chain
-    const sender =
-      sending && roles.has('sender')
-        ? startSender({
-            ...{ db, clock, log, holder, network_id, name, createdExpiryMs },
-            chain: { ...chain, sending },
-          })
-        : undefined
-    return {
-      ...{ network_id, name, chain, tracker, watch, sender },
-      // The watch first, or it would report the stopping tracker; the chain last, because the workers use it.
-      stop: async () => {
-        await watch.stop()
-        await Promise.all([tracker.stop(), sender?.stop(), ...jobs.map((job) => job.stop())])
-        await chain.stop()
-      },
-    }
-  }
 
   const openChain = async (place: Place): Promise<Chain> => {
     const stored = await findStoredNetwork(db, place.chain, place.network)
@@ -295,47 +220,7 @@ export async function openWallets(
       },
       defaultOf: (chain) => defaults.get(chain)?.network,
     },
-    status: async () => {
-      const chains: Record<string, Record<string, TrackingStatus>> = {}
-      for (const { health, ...name } of refusals.list()) {
-        chains[name.chain] ??= {}
-        chains[name.chain]![name.network] = { ...untrackedStatus(name), ...health, gaps: [] }
-      }
-      for (const { name, tracker, watch, sender, chain } of tracked.values()) {
-        // `/status` must answer while the database is unreachable.
-        const gaps = await tracker.gaps().catch(() => [])
-        const transactions = await sender?.status()
-        const { upstreams, ...nodes } = chain.status?.() ?? {}
-        chains[name.chain] ??= {}
-        chains[name.chain]![name.network] = {
-          ...tracker.status(),
-          ...watch.health(),
-          gaps,
-          ...(Object.keys(nodes).length > 0 && { nodes }),
-          ...(transactions && { transactions }),
-        }
-      }
-      return chains
-    },
-    nodes: () =>
-      [...tracked.values()].map(({ name, chain }) => {
-        const { chain_id = null, head = null, upstreams = [] } = chain.status?.() ?? {}
-        return { ...name, chain_id, head, upstreams }
-      }),
-    timings: () =>
-      [...tracked.values()].map(({ name, tracker }) => ({ ...name, ...tracker.timings() })),
-    tracked: () =>
-      [...tracked.values()].map(({ network_id, name, tracker, watch }) => {
-        const { head, block_number } = tracker.status()
-        return { ...name, ...watch.health(), network_id, head, block_number }
-      }),
-    problems: () => [
-      ...[...tracked.values()].flatMap(({ name, watch }) => {
-        const health = watch.health()
-        return health.health === 'ok' ? [] : [{ ...name, ...health }]
-      }),
-      ...refusals.list().map(({ health, ...name }) => ({ ...name, ...health })),
-    ],
+    ...viewTracked(tracked, refusals),
     refuse: (at, { other, identity }) => {
       const [place, holder] = [byPath.get(pathOf(at)), byPath.get(pathOf(other))]
       // It may have been used, or replaced by a reload, while the nodes were asked.
