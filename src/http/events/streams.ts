@@ -21,15 +21,15 @@ import {
   hasSequence,
   listStreamRows,
   type StreamRow,
-  touchStreams,
 } from '../../storage/webhooks/streams.ts'
 import { liveEvent, storedEvent } from '../../workers/events/event.ts'
 import { type EventHub, pageSize } from '../../workers/events/hub.ts'
 import type { LiveEvents, ReplacedBlocks } from '../../workers/events/live.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Route } from '../server.ts'
+import { createOpenStreams, type OpenStream } from './open-streams.ts'
 import { type EventsRequest, isEventsPath, readEventsRequest, singlePosition } from './request.ts'
-import { openSse, type SseClient } from './sse.ts'
+import { openSse } from './sse.ts'
 
 /** A network whose events can be streamed. */
 export type StreamedNetwork = {
@@ -71,20 +71,8 @@ export type EventStreams = {
   stop(): Promise<void>
 }
 
-type Open = {
-  principal: Principal
-  revision: number
-  client: SseClient
-  webhook_ids: readonly string[]
-  close(): void
-}
-
 /** The name of a stream in usage and in the audit log. */
 const usageName = 'Events'
-// Below the idle limits of usual proxies, which are 30 seconds or more.
-const heartbeatMs = 15_000
-const recheckMs = 5_000
-const touchMs = 3_600_000
 // About a thousand usual events. A client that is further behind reads again from its last one.
 const defaultMaxBytes = 1_048_576
 
@@ -92,8 +80,7 @@ const defaultMaxBytes = 1_048_576
 export function createEventStreams(options: EventStreamsOptions): EventStreams {
   const { installation, authenticator, admission, hub, live, limits } = options
   const { db, clock, log, sealer } = installation
-  const open = new Set<Open>()
-  const stopping = new AbortController()
+  const open = createOpenStreams({ db, clock, log, limits })
   let overflows = 0
 
   const authenticate = async (exchange: Exchange, asked: EventsRequest): Promise<Principal> => {
@@ -149,16 +136,6 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
     })
   }
 
-  const checkBounds = ({ credential_id, organization_id }: Principal) => {
-    // A walk over the open streams of the process, whose number is bounded.
-    const mine = [...open].filter(({ principal }) => principal.organization_id === organization_id)
-    const ofKey = mine.filter(({ principal }) => principal.credential_id === credential_id)
-    if (ofKey.length >= limits.perKey)
-      throw tooMany(`The key has ${limits.perKey} event streams already.`)
-    if (mine.length >= limits.perOrganization)
-      throw tooMany(`The organization has ${limits.perOrganization} event streams already.`)
-  }
-
   const handle = async (exchange: Exchange): Promise<void> => {
     const { request, method, path, target, client } = exchange
     if (method !== 'GET')
@@ -206,8 +183,8 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
         .map((one) => openFeed(reading, organization_id, one, asked)),
     )
     // Last, so that nothing is awaited between counting and opening.
-    checkBounds(principal)
-    if (stopping.signal.aborted || response.destroyed)
+    open.checkBounds(principal)
+    if (open.isStopped() || response.destroyed)
       throw new OperationError('SHUTTING_DOWN', { retryAfter: 1 })
     const client = openSse(response, {
       maxBytes: limits.maxBytes ?? defaultMaxBytes,
@@ -219,12 +196,12 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
     const leaves: (() => void)[] = []
     // Called by the response, by checks of keys and by a stop; the second call does nothing.
     const close = () => {
-      open.delete(entry)
+      open.remove(entry)
       for (const leave of leaves.splice(0)) leave()
       client.end()
     }
     const webhook_ids = feeds.map(({ webhook_id }) => webhook_id)
-    const entry: Open = { principal, revision, client, webhook_ids, close }
+    const entry: OpenStream = { principal, revision, client, webhook_ids, close }
     open.add(entry)
     response.once('close', close)
     const wants = (type: string) => asked.types?.has(type) ?? true
@@ -282,42 +259,6 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
     if (!client.isOpen()) close()
   }
 
-  const checkKeys = async (some: readonly Open[]): Promise<void> => {
-    if (some.length === 0) return
-    const ids = [...new Set(some.map(({ principal }) => principal.credential_id))]
-    const revisions = await listRevisions(db, ids)
-    // A changed credential is judged again when the client connects again.
-    for (const entry of some)
-      if (revisions.get(entry.principal.credential_id) !== entry.revision) entry.close()
-  }
-  const checkSoon = (some: readonly Open[]) =>
-    void checkKeys(some).catch((error) =>
-      log.warn({ err: error }, 'keys of event streams not checked'),
-    )
-
-  /** Streams that are in use are not paused. */
-  const touchSoon = () => {
-    const ids = [...new Set([...open].flatMap(({ webhook_ids }) => webhook_ids))]
-    void touchStreams(db, ids, new Date(clock.now())).catch((error) =>
-      log.warn({ err: error }, 'use of event streams not recorded'),
-    )
-  }
-
-  const beat = async () => {
-    // One timer for all streams: thousands of clients would otherwise have a timer each.
-    for (let turn = 1; !stopping.signal.aborted; turn++) {
-      await clock.sleep(1_000, stopping.signal).catch(() => {})
-      const now = clock.now()
-      for (const entry of [...open])
-        if ((entry.principal.restrictions?.expireAt ?? Number.POSITIVE_INFINITY) <= now)
-          entry.close()
-      if (turn % (recheckMs / 1_000) === 0) checkSoon([...open])
-      if (turn % (touchMs / 1_000) === 0 && open.size > 0) touchSoon()
-      if (turn % (heartbeatMs / 1_000) === 0) for (const { client } of open) client.beat()
-    }
-  }
-  const beating = beat()
-
   return {
     route: { path: '/v1/*', name: 'events', matches: ({ path }) => isEventsPath(path), handle },
     changed(change) {
@@ -326,27 +267,16 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
         if (found) live.reorganized(found, change)
         return
       }
-      if (change.kind !== 'credential' && change.kind !== 'organization') return
-      checkSoon(
-        [...open].filter(
-          ({ principal }) =>
-            principal.organization_id === change.organization_id &&
-            (change.kind === 'organization' || principal.credential_id === change.credential_id),
-        ),
-      )
+      open.changed(change)
     },
     reorganized({ chain, network }, blocks) {
       const found = options.networks().find((one) => one.chain === chain && one.network === network)
       // The tracker announces those of tracked networks, once for all processes and with its own rollback.
       if (found?.network_id === undefined) live.reorganized({ chain, network }, blocks)
     },
-    recheck: () => checkSoon([...open]),
-    count: () => open.size,
-    async stop() {
-      stopping.abort()
-      for (const { close } of [...open]) close()
-      await beating
-    },
+    recheck: open.recheck,
+    count: open.count,
+    stop: open.stop,
   }
 }
 
@@ -375,6 +305,3 @@ async function openFeed(
     })
   return { network, webhook_id, position: Math.max(after, oldest - 1) }
 }
-
-const tooMany = (detail: string): OperationError =>
-  new OperationError('TOO_MANY_OPEN', { detail, retryAfter: 5 })
