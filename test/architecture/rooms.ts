@@ -43,7 +43,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   ],
   'app/cluster': ['network-sharing', 'part', 'supervisor'],
   'app/embedded': ['chain-rows', 'embedded', 'event-line', 'local-chains', 'reset'],
-  'app/metrics': ['merge', 'metrics', 'render', 'totals', 'tracker', 'upstreams'],
+  'app/metrics': ['merge', 'metrics', 'render', 'totals', 'tracker'],
   'app/reload': ['apply', 'difference', 'identities', 'reload', 'reread'],
   'app/telemetry': ['start', 'traced-networks', 'traced-parts'],
   chains: ['chain', 'hex', 'registry', 'sending', 'tokens', 'verification'],
