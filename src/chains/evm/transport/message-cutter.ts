@@ -1,3 +1,6 @@
+// A reader of WebSocket frames in front of that of `ws`. Its gain is not time: `ws` knows only `maxPayload`, which ends the
+// connection and fails every call under way (`pool/large-replies.test.ts`). Frames below the limit pass as they are.
+
 /** Takes messages over a limit out of the bytes that a WebSocket server sends. */
 export type MessageCutter = (chunk: Buffer) => readonly Buffer[]
 

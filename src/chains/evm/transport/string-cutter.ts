@@ -1,3 +1,6 @@
+// Measured gain (Node 26, CPU time): of a call trace of 32 MB with long inputs 25 KB are left after 8 ms. `JSON.parse` of the
+// whole takes 55 to 95 ms and its memory. A streaming parser would make a token of every string.
+
 const quote = 0x22
 const backslash = 0x5c
 // Not empty: an error text must still read as an error.
