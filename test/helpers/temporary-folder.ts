@@ -24,7 +24,10 @@ export const makeFolderInMemory = (): string | undefined => {
 
 const remove = (folder: string) => rmSync(folder, { recursive: true, force: true })
 
-/** The suites use up to 1.5 GiB at a time. Programs may start from it: some containers forbid that. */
+/**
+ * The shared servers take 160 MB, and few programs with a data directory of their own run at a time. Programs may be started
+ * from it: some containers forbid that.
+ */
 function hasRoom(): boolean {
   try {
     const { type, bavail, bsize } = statfsSync(memory)
