@@ -125,8 +125,8 @@ test('the local chains, and what to do with them', () => {
                 keys and secrets are in /data/connection.json
 
       Try       npx portolan call c ListWallets
-                npx portolan faucet c <address>     then watch it arrive
-                npx portolan init                  to use nodes of your own
+                npx portolan faucet c <address>   # then watch it arrive
+                npx portolan init   # to use nodes of your own
 
       Ctrl-C stops the service and keeps the data.
     "
@@ -154,6 +154,94 @@ test('local chains that are not installed', () => {
   const notice = 'Local chains are not installed; use others.'
   const text = stripVTControlCharacters(bannerText(facts, { demo: undefined, notice }))
   expect(text).toContain(`\n  ${notice}\n\n  Config `)
+})
+
+/** The lines that are too wide although they could be broken. */
+const tooWide = (text: string, columns: number) =>
+  stripVTControlCharacters(text)
+    .split('\n')
+    // After the title, and before the sign that a command continues.
+    .filter((line) => line.length > columns && /\S /.test(line.slice(12).replace(/ \\$/, '')))
+
+test.each([80, 120])('no line is wider than %i columns, unless it is one address', (columns) => {
+  const dataDir = `/home/operator/${'nested-folder/'.repeat(4)}.data`
+  const long = {
+    ...app,
+    base_url: 'https://portolan.eu-central-1.internal.example.com',
+    dataDir,
+    connectionFile: `${dataDir}/connection.json`,
+  }
+  const chains = [
+    { chain: 'C', node: 'anvil: EVM', block: '1234567', url: 'http://127.0.0.1:8545' },
+    {
+      chain: 'T',
+      node: 'TON executor',
+      block: '-',
+      url: `not running: ${'the executor did not answer in time '.repeat(3)}`,
+    },
+  ]
+  const sign_in_url = `${app.base_url}/#sign-in=${'a'.repeat(43)}`
+  for (const account of [demo, undefined])
+    for (const local of [chains, []])
+      for (const place of [app, long]) {
+        const facts = bannerFacts(
+          { ...place, database: 'embedded', demo: account },
+          {
+            version: '1.2.3',
+            seconds: 1.2,
+            configFile: `${place.dataDir}/portolan.yaml`,
+            untracked: [`c/mainnet: ${'Tracking fails, and this is why. '.repeat(4)}`],
+          },
+        )
+        const text = bannerText(facts, {
+          ...{ demo: account, chains: local, sign_in_url, columns },
+          flags: ` --data-dir ${place.dataDir}`,
+          notice: 'Local chains are not installed; '.repeat(4),
+        })
+        expect(tooWide(text, columns)).toEqual([])
+      }
+})
+
+test('a command that does not fit can be copied as it is', () => {
+  const facts = bannerFacts(
+    { ...app, database: 'embedded', demo },
+    { version: '1.2.3', seconds: 1.2, configFile: undefined },
+  )
+  const flags = ' --data-dir /home/operator/projects/portolan-data'
+  const text = stripVTControlCharacters(bannerText(facts, { demo, flags }))
+  expect(text.slice(text.indexOf('  Try'), text.indexOf('  Ctrl-C'))).toMatchInlineSnapshot(`
+    "  Try       curl http://127.0.0.1:4000/status
+                npx portolan --data-dir /home/operator/projects/portolan-data \\
+                  call admin GetOrganizationByDomain '{"domain":"demo"}'
+                npx portolan call --list
+
+    "
+  `)
+})
+
+test.each([80, 120])('no event is wider than %i columns', (columns) => {
+  const transfer = {
+    transaction_hash: `0x${'ab'.repeat(32)}`,
+    asset_type: 'ASSET_TYPE_ERC20',
+    to: `0x${'2'.repeat(40)}`,
+    value: '123456789012345678901234567890',
+    transfer_metadata: { erc20: { symbol: 'LONGSYMBOL', decimals: 18 } },
+  }
+  const detail = 'the node did not answer and was replaced by another one of the network '.repeat(3)
+  const lines = [
+    { confirmations: 1_000, transfers: [transfer] },
+    { operational_event: { event: 'tracker_stalled', detail } },
+    { transaction: { transaction_state: 'TRANSACTION_STATE_WAITING_FOR_SIGNATURE' } },
+  ].flatMap((data) =>
+    eventLines(
+      {
+        ...{ kind: 'notified', chain: 'c', time: Date.parse('2026-01-01T00:01:00.250Z') },
+        notification: { create_time: '2026-01-01T00:00:00.238Z', data } as never,
+      },
+      columns,
+    ),
+  )
+  expect(tooWide(lines.join('\n'), columns)).toEqual([])
 })
 
 test('events are lines', () => {
@@ -185,10 +273,10 @@ test('events are lines', () => {
   ].map((line) => stripVTControlCharacters(line).replace(/\d\d:\d\d:\d\d/, 'hh:mm:ss'))
   expect(lines).toMatchInlineSnapshot(`
     [
-      "  hh:mm:ss  C  transfer    1.5 ETH  to 0x222222…2222  in 0xababab…abab  1 confirmation  webhook in 12 ms",
-      "  hh:mm:ss  C  transfer    ERC20 7  to 0x222222…2222  in 0xababab…abab  2 confirmations  webhook in 12 ms",
-      "  hh:mm:ss  C  reorged     1.5 ETH  to 0x222222…2222  in 0xababab…abab  0 confirmations  webhook in 12 ms",
-      "  hh:mm:ss  C  reorganize  2 blocks replaced",
+      "  hh:mm:ss  C  transfer  1.5 ETH → 0x2222…2222  0xabab…abab  1 conf  12 ms",
+      "  hh:mm:ss  C  transfer  ERC20 7 → 0x2222…2222  0xabab…abab  2 conf  12 ms",
+      "  hh:mm:ss  C  reorged   1.5 ETH → 0x2222…2222  0xabab…abab  0 conf  12 ms",
+      "  hh:mm:ss  C  reorg     2 blocks replaced",
     ]
   `)
 })

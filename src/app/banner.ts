@@ -2,6 +2,7 @@
 // line. No key is in either, because terminals and logs are shared; the connection file has them.
 
 import { styleText } from 'node:util'
+import { fitLines } from '../lib/fit-lines.ts'
 import type { App } from './app.ts'
 import type { Demo } from './bootstrap.ts'
 import type { ChainRow } from './embedded/chain-rows.ts'
@@ -61,6 +62,15 @@ export const bannerFacts = (
 const bold = (text: string) => styleText('bold', text)
 const dim = (text: string) => styleText('dim', text)
 
+// Where the text begins, after the title of a line.
+const indent = 12
+
+/** A text with its title, broken at spaces. A path or an address is never broken: it has a line of its own. */
+const titled = (title: string, pieces: readonly string[], columns: number, separator?: string) =>
+  fitLines(pieces, columns - indent, separator).map(
+    (text, at) => `  ${(at === 0 ? title : '').padEnd(indent - 2)}${text}`,
+  )
+
 /** The facts for a terminal, and what to try first. */
 export function bannerText(
   facts: BannerFacts,
@@ -71,6 +81,7 @@ export function bannerText(
     chains = [],
     sign_in_url,
     notice,
+    columns = 80,
   }: {
     demo: Demo | undefined
     flags?: string
@@ -79,19 +90,21 @@ export function bannerText(
     sign_in_url?: string | undefined
     /** Why there are no local chains. */
     notice?: string | undefined
+    /** The width of the terminal. */
+    columns?: number
   },
 ): string {
   const { base_url } = facts
   const command = `npx portolan${flags}`
-  const line = (title: string, text: string) => `  ${title.padEnd(10)}${text}`
+  const line = (title: string, ...pieces: string[]) => titled(title, pieces, columns, '  ')
   const database =
     facts.database === 'embedded' ? 'embedded PostgreSQL' : 'PostgreSQL of the configuration'
   // A hint of the key identifies the account without giving access to it.
   const organization = demo
     ? [
         '',
-        line('Account', `organization "demo", key ${hint(demo.admin.api_key)}`),
-        line('', `keys and secrets are in ${facts.connection_file}`),
+        ...line('Account', `organization "demo", key ${hint(demo.admin.api_key)}`),
+        ...titled('', ['keys and secrets are in', facts.connection_file], columns),
       ]
     : []
   return [
@@ -99,25 +112,28 @@ export function bannerText(
     `  ${bold(`Portolan ${facts.version}`)}   ${dim(`ready in ${facts.ready_seconds.toFixed(1)} s`)}`,
     '',
     ...(sign_in_url
-      ? [line('Console', `${bold(sign_in_url)}  ${dim('signs in once, within 15 minutes')}`)]
+      ? line('Console', bold(sign_in_url), dim('signs in once, within 15 minutes'))
       : []),
-    line('API', `${bold(base_url)}/v1/{service}/{Operation}`),
-    line('Docs', facts.docs_url),
-    line('Probes', `${base_url}/health  /ready  /status`),
-    ...(facts.admin_url ? [line('Operator', `${facts.admin_url}/status  /metrics`)] : []),
+    ...line('API', `${bold(base_url)}/v1/{service}/{Operation}`),
+    ...line('Docs', facts.docs_url),
+    ...line('Probes', `${base_url}/health`, '/ready', '/status'),
+    ...(facts.admin_url ? line('Operator', `${facts.admin_url}/status`, '/metrics') : []),
     '',
-    ...chainTable(chains),
-    ...warnings([
-      ...(facts.untracked ?? []).map((text) => `Not tracked: ${text}`),
-      ...(notice === undefined ? [] : [notice]),
-    ]),
-    line('Config', facts.config_file ?? 'none: everything is embedded'),
-    line('Database', database),
-    line('Data', facts.data_dir),
+    ...chainTable(chains, columns),
+    ...warnings(
+      [
+        ...(facts.untracked ?? []).map((text) => `Not tracked: ${text}`),
+        ...(notice === undefined ? [] : [notice]),
+      ],
+      columns,
+    ),
+    ...line('Config', facts.config_file ?? 'none: everything is embedded'),
+    ...line('Database', database),
+    ...line('Data', facts.data_dir),
     ...organization,
     '',
-    ...thingsToTry({ base_url, command, demo, chains }).map((text, index) =>
-      line(index === 0 ? 'Try' : '', text),
+    ...thingsToTry({ base_url, command, demo, chains }).flatMap((words, index) =>
+      commandLines(index === 0 ? 'Try' : '', words, columns),
     ),
     '',
     dim('  Ctrl-C stops the service and keeps the data.'),
@@ -125,43 +141,73 @@ export function bannerText(
   ].join('\n')
 }
 
-function chainTable(chains: readonly ChainRow[]): string[] {
+/** A command that can be copied as a whole: a line that continues ends with a backslash. */
+const commandLines = (title: string, { words, comment }: Command, columns: number): string[] => {
+  const isShort = words.join(' ').length <= columns - indent
+  const pieces = isShort ? [words.join(' ')] : words
+  const lines = fitLines(pieces, columns - indent - 4).map((text, at, { length }) =>
+    [at === 0 ? '' : '  ', text, at === length - 1 ? '' : ' \\'].join(''),
+  )
+  const last = lines.pop() as string
+  const full =
+    comment === undefined ? [last] : fitLines([last, dim(`# ${comment}`)], columns - indent, '   ')
+  return [...lines, ...full].map(
+    (text, at) => `  ${(at === 0 ? title : '').padEnd(indent - 2)}${text}`,
+  )
+}
+
+function chainTable(chains: readonly ChainRow[], columns: number): string[] {
   if (chains.length === 0) return []
   const row = (chain: string, node: string, block: string, url: string) =>
     `  ${chain.padEnd(10)}${node.padEnd(28)}${block.padStart(6)}   ${url}`
+  const before = row('', '', '', '').length
   return [
     dim(row('Chain', 'Node', 'Block', 'Its own address')),
-    ...chains.map(({ chain, node, block, url }) => row(chain, node, block, url)),
+    // The reason why a chain is not running is a sentence.
+    ...chains.flatMap(({ chain, node, block, url }) =>
+      fitLines(url.split(' '), columns - before).map((text, at) =>
+        at === 0 ? row(chain, node, block, text) : `${' '.repeat(before)}${text}`,
+      ),
+    ),
     '',
   ]
 }
 
-function warnings(texts: readonly string[]): string[] {
+function warnings(texts: readonly string[], columns: number): string[] {
   if (texts.length === 0) return []
-  return [...texts.map((text) => styleText('yellow', `  ${text}`)), '']
+  const lines = texts.flatMap((text) => fitLines(text.split(' '), columns - 2))
+  return [...lines.map((text) => styleText('yellow', `  ${text}`)), '']
 }
+
+/** The words of a command, each of which stays whole, and what it is for. */
+type Command = { words: readonly string[]; comment?: string }
 
 function thingsToTry(options: {
   base_url: string
   command: string
   demo: Demo | undefined
   chains: readonly ChainRow[]
-}): string[] {
+}): Command[] {
   const { base_url, command, demo, chains } = options
+  const words = (text: string, ...more: string[]) => ({ words: [...text.split(' '), ...more] })
   // What helps depends on what is there: without a demo the operator has keys of its own.
   if (!demo)
-    return [`curl ${base_url}/status`, `${command} organizations list`, `npx portolan call --list`]
+    return [
+      words(`curl ${base_url}/status`),
+      words(`${command} organizations list`),
+      words('npx portolan call --list'),
+    ]
   if (chains.length === 0)
     return [
-      `curl ${base_url}/status`,
-      `${command} call admin GetOrganizationByDomain '{"domain":"demo"}'`,
-      'npx portolan call --list',
+      words(`curl ${base_url}/status`),
+      words(`${command} call admin GetOrganizationByDomain`, `'{"domain":"demo"}'`),
+      words('npx portolan call --list'),
     ]
   const service = (chains.find(({ chain }) => chain !== 'Q') ?? chains[0])?.chain.toLowerCase()
   return [
-    `${command} call ${service} ListWallets`,
-    `${command} faucet ${service} <address>     then watch it arrive`,
-    `${command} init                  to use nodes of your own`,
+    words(`${command} call ${service} ListWallets`),
+    { ...words(`${command} faucet ${service} <address>`), comment: 'then watch it arrive' },
+    { ...words(`${command} init`), comment: 'to use nodes of your own' },
   ]
 }
 

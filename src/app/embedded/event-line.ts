@@ -1,10 +1,14 @@
-import { styleText } from 'node:util'
+import { stripVTControlCharacters, styleText } from 'node:util'
 import type { Notification } from '../../../client/src/index.ts'
+import { fitLines } from '../../lib/fit-lines.ts'
 
 /** Something that happened on the local chains. */
 export type DevEvent =
   | { kind: 'reorganized'; depth: number; time: number }
   | { kind: 'notified'; chain: string; notification: Notification; time: number }
+
+// Time, chain and kind are before the text.
+const indent = 25
 
 type Coin = { symbol: string; decimals: number }
 
@@ -22,37 +26,41 @@ export const eventFields = (event: DevEvent): object =>
     ? { chain: 'c', depth: event.depth }
     : { chain: event.chain, webhook_history_id: event.notification.webhook_history_id }
 
-/** The lines of an event for a terminal. */
-export function eventLines(event: DevEvent): string[] {
+/** The lines of an event for a terminal of so many columns. */
+export function eventLines(event: DevEvent, columns = 80): string[] {
   const time = new Date(event.time).toTimeString().slice(0, 8)
-  const line = (chain: string, what: string, text: string) =>
-    `  ${styleText('dim', time)}  ${chain.toUpperCase()}  ${what.padEnd(10)}  ${text}`
+  const lines = (chain: string, what: string, pieces: readonly string[], separator = '  ') =>
+    fitLines(pieces, columns - indent, separator).map((text, at) =>
+      at === 0
+        ? `  ${styleText('dim', time)}  ${chain.toUpperCase()}  ${what}${' '.repeat(10 - stripVTControlCharacters(what).length)}${text}`
+        : `${' '.repeat(indent)}${text}`,
+    )
   if (event.kind === 'reorganized') {
     const blocks = event.depth === 1 ? '1 block' : `${event.depth} blocks`
-    return [line('c', styleText('yellow', 'reorganize'), `${blocks} replaced`)]
+    return lines('c', styleText('yellow', 'reorg'), [`${blocks} replaced`])
   }
   const { chain, notification } = event
   const { data, create_time } = notification
-  const delay = `webhook in ${Math.max(0, event.time - Date.parse(create_time))} ms`
+  const delay = `${Math.max(0, event.time - Date.parse(create_time))} ms`
   if ('operational_event' in data) {
     const { event: name, detail } = data.operational_event
-    return [line(chain, 'event', `${name}  ${detail}`)]
+    return lines(chain, 'event', [`${name} `, ...detail.split(' ')], ' ')
   }
   if (!('transfers' in data)) {
     const { transaction } = data
-    return [line(chain, 'state', `${transaction.transaction_state}  ${delay}`)]
+    return lines(chain, 'state', [transaction.transaction_state, styleText('dim', delay)])
   }
-  return data.transfers.map((transfer) => {
+  return data.transfers.flatMap((transfer) => {
     const view = transfer as unknown as TransferFields
     const isReorged = view.transfer_state === 'TRANSFER_STATE_REORGED'
-    const text = [
-      amountOf(view, coins[chain]),
-      `to ${short(view.to)}`,
-      `in ${short(view.transaction_hash ?? view.transaction_digest)}`,
-      data.confirmations === 1 ? '1 confirmation' : `${data.confirmations} confirmations`,
+    // Short enough that a transfer of an ordinary amount is one line of 80 columns.
+    const pieces = [
+      `${amountOf(view, coins[chain])} → ${short(view.to)}`,
+      short(view.transaction_hash ?? view.transaction_digest),
+      `${data.confirmations} conf`,
       styleText('dim', delay),
-    ].join('  ')
-    return line(chain, isReorged ? styleText('yellow', 'reorged') : 'transfer', text)
+    ]
+    return lines(chain, isReorged ? styleText('yellow', 'reorged') : 'transfer', pieces)
   })
 }
 
@@ -68,7 +76,7 @@ type TransferFields = {
   transfer_metadata?: { erc20?: { symbol?: string; decimals?: number } } | null
 }
 
-const short = (text = '') => (text.length > 14 ? `${text.slice(0, 8)}…${text.slice(-4)}` : text)
+const short = (text = '') => (text.length > 12 ? `${text.slice(0, 6)}…${text.slice(-4)}` : text)
 
 /** In whole coins where the decimals are known; the smallest unit says little there. */
 function amountOf(transfer: TransferFields, coin?: Coin): string {

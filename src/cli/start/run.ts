@@ -10,6 +10,7 @@ import type { Log } from '../../lib/log.ts'
 import { CliError, usageError } from '../cli-error.ts'
 import { allLocalChains, type LocalChain } from '../options.ts'
 import { type GlobalOptions, isWatched, note, outliveReader, print, type Shell } from '../shell.ts'
+import { columnsOf } from '../table.ts'
 import { onHangUp, terminalCheck } from './hang-up.ts'
 import { createProgress, logAsProgress } from './progress.ts'
 import { onStopSignal } from './stop-signals.ts'
@@ -128,7 +129,7 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
     }
     const showEvent = async (event: DevEvent) => {
       const { eventLines, eventFields } = await import('../../app/embedded/event-line.ts')
-      if (watched) for (const line of eventLines(event)) print(shell, line)
+      if (watched) for (const line of eventLines(event, columnsOf(shell.stdout))) print(shell, line)
       else log.debug(eventFields(event), event.kind)
     }
     const local = isOnLocalChains
@@ -163,7 +164,8 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
       const flags = flagsOf(shell, options, app)
       if (watched) {
         const { demo, sign_in_url } = app
-        print(shell, bannerText(facts, { demo, flags, chains, sign_in_url, notice }))
+        const columns = columnsOf(shell.stdout)
+        print(shell, bannerText(facts, { demo, flags, chains, sign_in_url, notice, columns }))
       } else log.info(facts, 'started')
     }
     return { app, log, announce }
