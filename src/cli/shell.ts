@@ -2,7 +2,7 @@ import type { Readable, Writable } from 'node:stream'
 import { toInteger } from '../lib/integers.ts'
 
 /** An output that may be a terminal. */
-export type Output = Writable & { isTTY?: boolean; columns?: number }
+export type Output = Writable & { isTTY?: boolean; columns?: number; rows?: number }
 
 /** What a command knows of the shell that called it. */
 export type Shell = {

@@ -33,7 +33,7 @@ const status: ShownStatus = {
 }
 
 test('fits into 80 columns, without colour where no terminal shows it', () => {
-  const text = createScreen({ stream: new PassThrough(), columns: 80 })(status, 0)
+  const text = createScreen({ stream: new PassThrough(), columns: () => 80 })(status, 0)
   expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
   expect(text).not.toContain('\u001b')
   expect(text).toMatchInlineSnapshot(`
@@ -49,7 +49,7 @@ test('fits into 80 columns, without colour where no terminal shows it', () => {
 })
 
 test('shows the speed of catching up and the time that is left', () => {
-  const screen = createScreen({ stream: new PassThrough(), columns: 80 })
+  const screen = createScreen({ stream: new PassThrough(), columns: () => 80 })
   screen(status, 0)
   const next = {
     ...status,

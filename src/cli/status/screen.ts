@@ -3,7 +3,7 @@
 
 import { styleText } from 'node:util'
 import { durationText, leftText } from '../progress.ts'
-import { formatTable } from '../table.ts'
+import { formatTable, wrapText } from '../table.ts'
 
 // Only what is shown here is declared: a service of another version may report more or less.
 type Tracking = {
@@ -46,12 +46,13 @@ export type ShownStatus = {
   >
 }
 
-type Terminal = { stream: NodeJS.WritableStream; columns: number }
+/** The width is read for each drawing: a window may be resized. */
+type Terminal = { stream: NodeJS.WritableStream; columns: () => number }
 
 /** Makes the text of a status; the speed of catching up is that since the status before. */
 export function createScreen({
   stream,
-  columns,
+  columns: width,
 }: Terminal): (status: ShownStatus, now: number) => string {
   // By network, so bounded by the configuration.
   const before = new Map<string, { block: number; now: number }>()
@@ -73,6 +74,7 @@ export function createScreen({
 
   return (status, now) => {
     const { database, chains, events } = status
+    const columns = width()
     const rows = trackedOf(chains).map(([name, tracking, nodes]) => {
       const up = nodes.filter(({ state }) => state === 'healthy' || state === 'degraded').length
       return [
@@ -94,8 +96,10 @@ export function createScreen({
       return state === 'failing' || state === 'stalled' ? colour('red', cut) : cut
     })
     const open = events?.open ?? []
-    const problems = open.map(({ chain, network, kind, create_time, detail }) =>
-      colour('yellow', `${create_time}  ${chain}/${network}  ${kind}: ${detail}`.slice(0, columns)),
+    const problems = open.flatMap(({ chain, network, kind, create_time, detail }) =>
+      wrapText(`${create_time}  ${chain}/${network}  ${kind}: ${detail}`, columns).map((line) =>
+        colour('yellow', line),
+      ),
     )
     const reachable = database.reachable
       ? colour('green', 'reachable')

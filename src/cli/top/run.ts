@@ -3,6 +3,7 @@ import { findAdminUrl } from '../admin-url.ts'
 import { readStatus } from '../chains/run.ts'
 import { type GlobalOptions, print, printJson, type Shell } from '../shell.ts'
 import { withDatabase } from '../storage/with-database.ts'
+import { columnsOf } from '../table.ts'
 import { watchScreen } from '../watch.ts'
 import { createTopScreen, nodesOf, type Snapshot } from './screen.ts'
 
@@ -27,7 +28,7 @@ export const runTop = (shell: Shell, options: Options): Promise<void> =>
     if (options.json) return printJson(shell, await read())
     const { stdout } = shell
     const screen = createTopScreen({
-      ...{ stream: stdout, columns: stdout.columns || 80, rows: options.rows },
+      ...{ stream: stdout, columns: () => columnsOf(stdout), rows: options.rows },
     })
     const show = async () => screen(await read(), performance.now())
     if (options.once || !stdout.isTTY) return print(shell, await show())

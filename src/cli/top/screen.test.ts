@@ -28,7 +28,7 @@ const at = (acme: number, globex: number): Snapshot => ({
 })
 
 test('one snapshot has the calls of the day, fits into 80 columns and has no colour', () => {
-  const text = createTopScreen({ stream: new PassThrough(), columns: 80, rows: 5 })(
+  const text = createTopScreen({ stream: new PassThrough(), columns: () => 80, rows: 5 })(
     at(12_345, 20),
     0,
   )
@@ -52,7 +52,7 @@ test('one snapshot has the calls of the day, fits into 80 columns and has no col
 })
 
 test('lists are sorted by the rate of the last seconds, and cut', () => {
-  const screen = createTopScreen({ stream: new PassThrough(), columns: 80, rows: 1 })
+  const screen = createTopScreen({ stream: new PassThrough(), columns: () => 80, rows: 1 })
   screen(at(12_345, 20), 0)
   const text = screen(at(12_350, 520), 5_000)
   expect(text).toContain('100.0  520    0       7        globex')
@@ -62,7 +62,7 @@ test('lists are sorted by the rate of the last seconds, and cut', () => {
 })
 
 test('says why there are no nodes', () => {
-  const screen = createTopScreen({ stream: new PassThrough(), columns: 80, rows: 5 })
+  const screen = createTopScreen({ stream: new PassThrough(), columns: () => 80, rows: 5 })
   const empty = { organizations: [], keys: [], methods: [], nodes: [] }
   const text = screen({ ...empty, problem: 'No service is running here.' }, 0)
   expect(text).toContain('none')

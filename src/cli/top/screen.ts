@@ -2,7 +2,7 @@ import { styleText } from 'node:util'
 import type { NodeStatus } from '../../chains/nodes/status.ts'
 import type { Busiest, CallCounts } from '../../storage/access/busiest.ts'
 import type { Status } from '../chains/run.ts'
-import { formatTable } from '../table.ts'
+import { formatTable, wrapText } from '../table.ts'
 
 /** A node with its calls since the start of the service. */
 export type BusyNode = CallCounts & { name: string; state: string; p95_ms: number | null }
@@ -10,7 +10,8 @@ export type BusyNode = CallCounts & { name: string; state: string; p95_ms: numbe
 /** What the screen shows. `problem` says why there are no nodes. */
 export type Snapshot = Busiest & { nodes: BusyNode[]; problem?: string }
 
-type Terminal = { stream: NodeJS.WritableStream; columns: number; rows: number }
+/** The width is read for each drawing: a window may be resized. */
+type Terminal = { stream: NodeJS.WritableStream; columns: () => number; rows: number }
 
 /** The nodes of every chain, of any family. */
 export const nodesOf = (chains: Status['chains']): BusyNode[] =>
@@ -69,7 +70,7 @@ export function createTopScreen({
     ])
     const lines = formatTable(['PER S', 'CALLS', 'ERRORS', 'LIMITED', ...heading], cells)
       .split('\n')
-      .map((line) => line.slice(0, columns))
+      .map((line) => line.slice(0, columns()))
     return [bold(lines[0]!), ...(shown.length > 0 ? lines.slice(1) : ['none'])].join('\n')
   }
 
@@ -108,6 +109,6 @@ export function createTopScreen({
             })),
             now,
           )
-        : `Nodes are not shown: ${problem}`.slice(0, columns),
+        : wrapText(`Nodes are not shown: ${problem}`, columns()).join('\n'),
     ].join('\n\n')
 }
