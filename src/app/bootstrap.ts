@@ -2,10 +2,13 @@ import { sealContext } from '../domain/access/credential-keys.ts'
 import type { Principal } from '../domain/access/principal.ts'
 import { createCredential } from '../domain/admin/credentials.ts'
 import type { Installation } from '../domain/context.ts'
+import type { Log } from '../lib/log.ts'
 import { listCredentials } from '../storage/access/credentials.ts'
 import { findOrganizationByDomain, insertOrganization } from '../storage/access/organizations.ts'
 import type { CredentialRow } from '../storage/access/tables.ts'
 import type { Db } from '../storage/pg/database.ts'
+import { developmentWarning, hasDevelopmentRules } from './config/development.ts'
+import type { Config } from './config/schema.ts'
 
 /** A credential with both halves in the clear. */
 export type Pair = { api_key: string; api_secret: string }
@@ -38,8 +41,20 @@ export async function ensureDemo(installation: Installation): Promise<Demo> {
   return { organization_id, admin, member }
 }
 
+/** Logs what an operator should know about the development rules: once for a service, also when it is several processes. */
+export async function warnOfDevelopment(
+  config: Config,
+  { db, log, hasLocalChains }: { db: Db; log: Log; hasLocalChains: boolean },
+): Promise<void> {
+  for (const message of [
+    developmentWarning(config, hasLocalChains),
+    hasDevelopmentRules(config, hasLocalChains) ? undefined : await demoWarning(db),
+  ])
+    if (message !== undefined) log.warn({}, message)
+}
+
 /** A warning of the demo administrator that an earlier start under the development rules left behind. */
-export async function demoWarning(db: Db): Promise<string | undefined> {
+async function demoWarning(db: Db): Promise<string | undefined> {
   const organization = await findOrganizationByDomain(db, domain)
   if (!organization || organization.disable_time !== null) return undefined
   const role = 'ROLE_ADMIN'

@@ -9,9 +9,9 @@ import type { DataDirLock } from '../storage/embedded/lock.ts'
 import { describeNetworks, listNetworks } from '../storage/tracking/networks.ts'
 import { openAccess } from './access.ts'
 import { checkAddresses } from './admin-listener.ts'
-import { demoWarning, ensureDemo } from './bootstrap.ts'
+import { ensureDemo, warnOfDevelopment } from './bootstrap.ts'
 import type { ServicePart } from './cluster/part.ts'
-import { developmentWarning, hasDevelopmentRules } from './config/development.ts'
+import { hasDevelopmentRules } from './config/development.ts'
 import type { Env } from './config/problem.ts'
 import { resolveChains } from './config/resolve.ts'
 import type { Config } from './config/schema.ts'
@@ -90,11 +90,8 @@ export async function openFoundation(
     own,
   )
   const demo = developmentRules ? await ensureDemo(installation) : undefined
-  for (const message of [
-    developmentWarning(config, local !== undefined),
-    developmentRules ? undefined : await demoWarning(db),
-  ])
-    if (message !== undefined) log.warn({}, message)
+  // Of several processes the supervisor does it.
+  if (!part) await warnOfDevelopment(config, { db, log, hasLocalChains: local !== undefined })
   return {
     ...{ config, running, current, roles, dataDir, tracing, database, developmentRules, endpoints },
     ...{ installation, sealer, routes, totals, metrics, access, demo, env, version },

@@ -73,6 +73,10 @@ const pidOf = async (name: string) =>
   (await status()).processes.find((one) => one.name === name)!.pid!
 
 describe('a service of several processes', () => {
+  it('warns of the development rules once, and not in every process', () => {
+    expect(service.output().match(/security\.development_rules is on/g)).toHaveLength(1)
+  })
+
   it('is one service to clients and to the operator', async () => {
     const processes = new Set<string>()
     await waitFor('both have answered', async () => {

@@ -12,6 +12,7 @@ import { findFreePort, tryListen } from '../../lib/net/try-listen.ts'
 import { openDatabase } from '../../storage/pg/database.ts'
 import { adminListenFault, startAdminListener } from '../admin-listener.ts'
 import type { AppOptions, Service } from '../app.ts'
+import { warnOfDevelopment } from '../bootstrap.ts'
 import { resolveChains } from '../config/resolve.ts'
 import type { Config } from '../config/schema.ts'
 import { removeConnectionFile, writeConnectionFile } from '../connection-file.ts'
@@ -183,6 +184,8 @@ export async function startSupervisor(
         crew = all
         return all.started
       })
+  // Here, because a process that is started later would say it again.
+  await warnOfDevelopment(raw, { db: database.db, log, hasLocalChains: false })
   if (inside) {
     const { growth: rule } = options
     own(watchLoad({ log, rule, grow: () => inTurn(() => grow(opened.port)) }))
