@@ -171,7 +171,9 @@ export async function startApp(options: AppOptions): Promise<App> {
   })
   const operations = openOperations(foundation, chains, overview)
   const reloader = createReloader({
-    ...{ current, clock, log, read: () => rereadConfig(options) },
+    // Of several processes the supervisor reports it, once.
+    log: part ? withoutReports(log) : log,
+    ...{ current, clock, read: () => rereadConfig(options) },
     apply: createApply(foundation, { ...{ chains, operations, courier, late }, options }),
     onReloaded: ({ outcome }) => foundation.metrics.reloaded(outcome),
   })
@@ -376,3 +378,11 @@ function createApply(
 
 /** The limits of organizations without records. */
 const defaultLimits = ({ limits: { replicas: _, ...defaults } }: Config) => defaults
+
+/** A log whose reports are details: errors stay errors. */
+const withoutReports = (log: Log): Log => ({
+  debug: (fields, message) => log.debug(fields, message),
+  info: (fields, message) => log.debug(fields, message),
+  warn: (fields, message) => log.debug(fields, message),
+  error: (fields, message) => log.error(fields, message),
+})

@@ -274,6 +274,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'base58',
     'bytes',
     'clock',
+    'fit-lines',
     'hash-id',
     'histogram',
     'ids',

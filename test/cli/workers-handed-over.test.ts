@@ -94,6 +94,7 @@ it('a reload is one step for all processes, with one report', async () => {
   expect(await statuses('two')).toEqual([404])
   await writeFile(file, yaml('one', 'two'))
   expect(await reload()).toMatchObject({ code: 0, stdout: 'Added: two/mainnet\n' })
+  expect(service.output().match(/configuration reloaded/g)).toHaveLength(1)
   expect(await statuses('two')).toEqual([200])
 
   await writeFile(file, `${yaml('one', 'two', 'three')}nonsense: 1\n`)
