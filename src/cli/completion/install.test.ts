@@ -1,7 +1,9 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
+import { promisify } from 'node:util'
 import { Command } from 'commander'
 import { expect, onTestFinished, test } from 'vitest'
 import { installCompletion } from './install.ts'
@@ -27,6 +29,25 @@ test.each([
   onTestFinished(() => rm(home, { recursive: true, force: true }))
   await installCompletion(shellWith({ HOME: home, SHELL: path }), program, undefined)
   expect(await readFile(join(home, place), 'utf8')).toContain(text)
+})
+
+test('without the package bash-completion, .bashrc loads the script, by one line', async () => {
+  const home = await mkdtemp(join(tmpdir(), 'portolan-completion-'))
+  onTestFinished(() => rm(home, { recursive: true, force: true }))
+  await writeFile(join(home, '.bashrc'), 'alias ll="ls -l"')
+  const shell = shellWith({ HOME: home, SHELL: '/bin/bash' })
+  for (const _ of [1, 2]) await installCompletion(shell, program, undefined, false)
+  const script = `${home}/.local/share/bash-completion/completions/portolan`
+  expect(await readFile(join(home, '.bashrc'), 'utf8')).toBe(
+    `alias ll="ls -l"\n[ -r '${script}' ] && . '${script}'\n`,
+  )
+  // A bash that has read it completes.
+  const asked = 'complete -p portolan'
+  const { stdout } = await promisify(execFile)('bash', ['--norc', '-c', `. ~/.bashrc; ${asked}`], {
+    env: { ...process.env, HOME: home },
+    timeout: 10_000,
+  })
+  expect(stdout).toContain('portolan')
 })
 
 test('another shell is refused with those that are known', async () => {
