@@ -35,8 +35,7 @@ const rpc = (tag = 'one'): Promise<{ status: number; process: string }> =>
       `${base_url}/${tag}/mainnet/v1/${member!.api_key}`,
       {
         ...{ method: 'POST', agent: false, headers: { 'content-type': 'application/json' } },
-        // Node's cluster neither closes nor repeats a connection that it passes to a process while that one dies.
-        signal: AbortSignal.timeout(5_000),
+        signal: AbortSignal.timeout(20_000),
       },
       (response) => {
         // The ids of requests begin with a text that each process has its own of.
@@ -87,6 +86,22 @@ it('a killed process is replaced, and the other one serves on', async () => {
   const again = await Promise.all(Array.from({ length: 4 }, openSocket))
   for (const client of again) expect((await client.call('eth_chainId')).result).toBe('0x65')
   for (const { ws } of [...clients, ...again]) ws.close()
+})
+
+it('a connection that a process was given in the moment of its kill is served by another one', async () => {
+  const { pid } = (await status()).processes.find(({ name }) => name === 'worker-2')!
+  // It takes none of what it is given from now on.
+  process.kill(pid!, 'SIGSTOP')
+  let answered = 0
+  const asked = Array.from({ length: 6 }, () => rpc().finally(() => answered++))
+  await waitFor('all but the one that was given to it', () => answered === asked.length - 1)
+  process.kill(pid!, 'SIGKILL')
+  const answers = await Promise.all(asked)
+  expect(answers.map((one) => one.status)).toEqual(asked.map(() => 200))
+  await waitFor('another one serves', async () => {
+    const now = (await status()).processes.find(({ name }) => name === 'worker-2')!
+    return now.state === 'running' && now.pid !== pid
+  })
 })
 
 it('a reload is one step for all processes, with one report', async () => {

@@ -9,7 +9,7 @@ import type { ServerRole } from '../config/server-roles.ts'
 import type { Channel, Handlers } from './channel.ts'
 import { type Member, startMember } from './member.ts'
 import type { StartedMessage, StartMessage } from './messages.ts'
-import type { PartPlan } from './part.ts'
+import { type PartPlan, requestRoles } from './part.ts'
 
 /** A process as the operator sees it. */
 export type ShownProcess = {
@@ -89,11 +89,10 @@ export async function startCrew(options: CrewOptions): Promise<Crew> {
         terminate: () => void replace(place),
       }),
       onEnded: () => onEnded(plan),
+      hasOthers: () => members().some((one) => one.plan.slot !== plan.slot && isServing(one.plan)),
     })
     // Of the processes that serve requests: the first one chooses the port.
-    if (
-      place.plan.roles.some((role) => role === 'api' || role === 'gateway' || role === 'console')
-    ) {
+    if (isServing(place.plan)) {
       port ??= started.port
       first ??= started
     }
@@ -160,11 +159,12 @@ export async function startCrew(options: CrewOptions): Promise<Crew> {
 
   const stop = async (): Promise<void> => {
     stopping.abort()
-    const isServing = ({ plan }: Member) =>
-      plan.roles.some((role) => role === 'api' || role === 'gateway')
     const all = members()
     // Those that serve requests first: what they wait for is still done meanwhile.
-    for (const some of [all.filter(isServing), all.filter((one) => !isServing(one))])
+    for (const some of [
+      all.filter(({ plan }) => isServing(plan)),
+      all.filter(({ plan }) => !isServing(plan)),
+    ])
       await Promise.all(some.map((one) => one.stop('stop', stopTimeoutMs)))
   }
 
@@ -193,3 +193,6 @@ export async function startCrew(options: CrewOptions): Promise<Crew> {
     stop,
   }
 }
+
+const isServing = ({ roles }: Pick<PartPlan, 'roles'>): boolean =>
+  roles.some((role) => requestRoles.includes(role))

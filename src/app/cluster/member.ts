@@ -9,6 +9,7 @@ import type { Log } from '../../lib/log.ts'
 import { type Channel, createChannel, type Handlers } from './channel.ts'
 import type { StartedMessage, StartMessage } from './messages.ts'
 import type { PartPlan } from './part.ts'
+import { returnPassedConnections } from './passed-connections.ts'
 
 /** A process of the service. */
 export type Member = {
@@ -37,10 +38,12 @@ export async function startMember(
     handlersOf(process: Pick<Channel, 'ask' | 'post'>): Handlers
     /** It has ended, whether or not it ever ran. */
     onEnded(): void
+    /** Whether another process serves requests. */
+    hasOthers(): boolean
     signal?: AbortSignal
   },
 ): Promise<{ member: Member; started: StartedMessage }> {
-  const { log, handlersOf, onEnded, signal } = options
+  const { log, handlersOf, onEnded, hasOthers, signal } = options
   const { plan } = message
   // A worker of a cluster: where the system does not share a port, this process passes connections on.
   cluster.setupPrimary({
@@ -51,6 +54,7 @@ export async function startMember(
   const cache = getCompileCacheDir()
   // The folder of this version of Node is below the one that is configured.
   const child = cluster.fork(cache && { NODE_COMPILE_CACHE: dirname(cache) }).process
+  returnPassedConnections(child, { hasOthers })
   const channel: Channel = createChannel({
     send: (given) => {
       // A message to a process that ends at this moment has no reader.
