@@ -79,6 +79,45 @@ describe('the limits of an organization', () => {
     expect(await limitsOf(organization_id, 'c')).toMatchObject({ per_day_limit: 1 })
   })
 
+  it('are kept for ten minutes while the database cannot be read, and read again once it can', async () => {
+    const organization_id = await tenant()
+    await set(organization_id, 'c', 3)
+    const { limitsOf, forget, clock } = open()
+    await limitsOf(organization_id, 'c')
+    before = () => {
+      throw new Error('gone')
+    }
+    try {
+      // A listener that has connected again, before the database can be read.
+      forget()
+      expect(await limitsOf(organization_id, 'c')).toMatchObject({ per_day_limit: 3 })
+      expect(limitsOf(organization_id, 'q')).toEqual(defaults)
+      clock.step(600_000)
+      expect(await limitsOf(organization_id, 'c')).toMatchObject({ per_day_limit: 3 })
+      clock.step(1)
+      await expect(limitsOf(organization_id, 'c')).rejects.toThrow('gone')
+    } finally {
+      before = () => {}
+    }
+    await set(organization_id, 'c', 4)
+    expect(await limitsOf(organization_id, 'c')).toMatchObject({ per_day_limit: 4 })
+  })
+
+  it('are not answered from memory after a change that cannot be read', async () => {
+    const organization_id = await tenant()
+    const { limitsOf, forget } = open()
+    await limitsOf(organization_id, 'c')
+    before = () => {
+      throw new Error('gone')
+    }
+    try {
+      forget(organization_id)
+      await expect(limitsOf(organization_id, 'c')).rejects.toThrow('gone')
+    } finally {
+      before = () => {}
+    }
+  })
+
   it('are read again when all are to be forgotten', async () => {
     const organization_id = await tenant()
     const { limitsOf, forget } = open()
