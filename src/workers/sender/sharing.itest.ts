@@ -8,7 +8,11 @@ import { createWalletBench } from '../../../test/helpers/wallets.ts'
 import type { Sending } from '../../chains/sending.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { silentLog } from '../../lib/log.ts'
+import { listDueBroadcasts } from '../../storage/transactions/open.ts'
 import { claimAddresses } from '../../storage/transactions/sending-claims.ts'
+import type { TransactionRow } from '../../storage/transactions/transactions.ts'
+import { startLeased } from '../lease.ts'
+import { checkTransaction } from './check-transaction.ts'
 import { startSender } from './sender.ts'
 
 const { db } = await freshDatabase()
@@ -44,15 +48,25 @@ const countDue = async () => {
   return rows.length
 }
 
+type Look = (name: string, address: string) => Promise<void>
+const sent: string[] = []
+
+/** The chain as a sender of that name uses it. */
+const watched = (name: string, look: Look): Sending => ({
+  ...chain.sending,
+  findBlockOf: async (hash, signal) => {
+    await look(name, owners.get(hash.toString('hex'))!)
+    return await chain.sending.findBlockOf(hash, signal)
+  },
+  broadcast: async (raw, hash) => {
+    sent.push(owners.get(hash.toString('hex'))!)
+    return await chain.sending.broadcast(raw, hash)
+  },
+})
+
 /** A sender that reports what it checks. */
-const start = (name: string, look: (name: string, address: string) => Promise<void>) => {
-  const sending: Sending = {
-    ...chain.sending,
-    findBlockOf: async (hash, signal) => {
-      await look(name, owners.get(hash.toString('hex'))!)
-      return await chain.sending.findBlockOf(hash, signal)
-    },
-  }
+const start = (name: string, look: Look) => {
+  const sending = watched(name, look)
   const sender = startSender({
     ...{ db, clock: systemClock, log: silentLog, holder: randomUUID(), network_id, pollMs: 20 },
     name: { chain: 'c', network: 'mainnet' },
@@ -60,6 +74,25 @@ const start = (name: string, look: (name: string, address: string) => Promise<vo
   })
   onTestFinished(sender.stop)
   return sender
+}
+
+/** A sender of the version before: it knows no claims, and one with the lease checks all that is due on the network. */
+const startOlder = (name: string, look: Look) => {
+  const tools = { db, clock: systemClock, log: silentLog, network_id }
+  const older = startLeased({
+    ...{ db, clock: systemClock, log: silentLog, holder: randomUUID(), name: 'sender:c:mainnet' },
+    run: async (_, signal, works) => {
+      while (!signal.aborted) {
+        const due = await listDueBroadcasts(db, { network_id, now: new Date(), limit: 100 })
+        const check = (row: TransactionRow) =>
+          checkTransaction({ ...tools, sending: watched(name, look) }, row, signal)
+        await Promise.all(due.map(check))
+        works()
+        await systemClock.sleep(20, signal).catch(() => {})
+      }
+    },
+  })
+  onTestFinished(older.stop)
 }
 
 it('two senders share what is due, and an address is never with both', async () => {
@@ -102,4 +135,25 @@ it('what a killed sender claimed is continued by another one within 5 seconds', 
   const firstMs = Math.min(...seen.values())
   expect(firstMs).toBeGreaterThan(1_000)
   expect(firstMs).toBeLessThan(5_000)
+})
+
+it('during an upgrade a sender of the version before checks the same addresses, and each is broadcast once', async () => {
+  await makeDue()
+  sent.length = 0
+  const both = Promise.withResolvers<void>()
+  const began = new Set<string>()
+  const checked: string[] = []
+  const look = async (name: string, address: string) => {
+    checked.push(address)
+    began.add(name)
+    if (began.size === 2) both.resolve()
+    // Both have listed what is due before one of them sends.
+    await both.promise
+  }
+  startOlder('older', look)
+  start('newer', look)
+  await waitFor('nothing is due', async () => (await countDue()) === 0)
+  // Some were with both at the same time.
+  expect(checked.length).toBeGreaterThan(addresses.length)
+  expect(sent.toSorted()).toEqual(addresses.toSorted())
 })
