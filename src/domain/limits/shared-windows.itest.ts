@@ -68,6 +68,15 @@ const callFor = async (ms: number, limiter: Limiter, chain: string, limits: Rate
 const countAdmitted = (calls: readonly Call[]): number =>
   calls.filter(({ allowed }) => allowed).length
 
+/** The server decided somewhere between begin and end; what surely lies in one second counts. */
+const mostInASecond = (admitted: readonly Call[]): number => {
+  const within = admitted.map(
+    ({ began }) =>
+      admitted.filter((other) => other.began >= began && other.ended < began + 999).length,
+  )
+  return Math.max(...within)
+}
+
 const isBack = (limiter: Limiter) =>
   vi.waitFor(
     async () => {
@@ -87,12 +96,20 @@ describe.skipIf(server === undefined)('limits shared through Redis', () => {
     const admitted = calls.filter(({ allowed }) => allowed)
     expect(admitted.length).toBe(120)
     expect(limiters.map((limiter) => limiter.status().mode)).toEqual(['redis', 'redis'])
-    // The server decided somewhere between begin and end; what surely lies in one second counts.
-    const within = admitted.map(
-      ({ began }) =>
-        admitted.filter((other) => other.began >= began && other.ended < began + 999).length,
-    )
-    expect(Math.max(...within)).toBeLessThanOrEqual(50)
+    expect(mostInASecond(admitted)).toBeLessThanOrEqual(50)
+    await Promise.all(limiters.map((limiter) => limiter.stop()))
+  })
+
+  test('one of two that has lost Redis adds half of the limit, and never more', async () => {
+    const lost = { ready: () => false, run: () => Promise.reject(new Error('lost')) }
+    const limiters = [await open(server!.url), await open(server!.url, { redis: lost })]
+    const limits = { ...unlimited, per_second_limit: 50 }
+    const calls = await Promise.all(limiters.map((one) => callFor(2_500, one, 'lost', limits)))
+    const most = mostInASecond(calls.flat().filter(({ allowed }) => allowed))
+    // docs/decisions/limits.md: limit × (1 + lost / replicas).
+    expect(most).toBeLessThanOrEqual(75)
+    // Without a loss it would be the limit: the bound is the smallest one.
+    expect(most).toBeGreaterThan(50)
     await Promise.all(limiters.map((limiter) => limiter.stop()))
   })
 
