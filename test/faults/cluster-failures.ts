@@ -18,8 +18,9 @@ const noticeMs = 100
 
 /**
  * Why a request may have failed: it was in flight on a process that was killed, or on one that was paused or cut off from
- * its servers, or the database was down, without which operations cannot be answered. A planned restart and Redis explain
- * nothing.
+ * its servers, or it was an operation while the database was down. That one cannot wait for the database: after a start
+ * of PostgreSQL no nonce of before is accepted (docs/decisions/authentication.md), so its caller has to sign it again.
+ * The gateway knows its keys. A planned restart and Redis explain nothing. Last of all, a machine that stalled.
  */
 export function explain(failure: Failure, faults: readonly Fault[]): string | undefined {
   const isDuring = ({ from, to }: Span, afterMs: number) =>
@@ -39,8 +40,38 @@ export function explain(failure: Failure, faults: readonly Fault[]): string | un
   if (wasKilled) return 'in_flight_on_killed'
   if (isOn('SIGSTOP beyond the lease', 0)) return 'on_paused'
   if (isOn('partition', recoveryMs)) return 'on_cut_off'
-  const isDown = faults.some(
-    (fault) => /^(PostgreSQL|PgBouncer)/.test(fault.kind) && isDuring(fault, recoveryMs),
-  )
-  return isDown ? 'database_down' : undefined
+  const isDown =
+    failure.role === 'api' &&
+    faults.some(
+      (fault) => /^(PostgreSQL|PgBouncer)/.test(fault.kind) && isDuring(fault, recoveryMs),
+    )
+  if (isDown) return 'database_down'
+  return faults.some((fault) => fault.kind === stalled && isDuring(fault, recoveryMs))
+    ? 'machine_stalled'
+    : undefined
 }
+
+const stalled = 'machine stalled'
+const beatMs = 50
+// A probe of the load balancer has two seconds, and two of them fail when nothing runs for so long.
+const stallMs = 500
+
+/**
+ * Writes down when the machine gave this process no time, as on one that is shared or overloaded: processes that do not
+ * run cannot answer. On a machine with room there is none, and nothing is explained by it.
+ */
+export function watchStalls(faults: Fault[]): { stop(): void } {
+  let last = Date.now()
+  const timer = setInterval(() => {
+    const now = Date.now()
+    if (now - last > beatMs + stallMs)
+      faults.push({ kind: stalled, from: last, to: now, role: undefined })
+    last = now
+  }, beatMs)
+  timer.unref()
+  return { stop: () => clearInterval(timer) }
+}
+
+/** Whether the machine stalled in a time. */
+export const hasStalled = (faults: readonly Fault[], { from, to }: Span): boolean =>
+  faults.some((fault) => fault.kind === stalled && fault.from <= to && fault.to >= from)

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Anvil, startAnvil } from '../../devnet/anvil/anvil.ts'
 import { findProgram, freePort } from '../helpers/brokers.ts'
+import { bundledService } from '../helpers/bundle.ts'
 import { type KillableDatabase, startKillableDatabase } from '../helpers/killable-database.ts'
 import { type PgBouncer, startPgBouncer } from '../helpers/pgbouncer.ts'
 import { type RedisServer, startRedis } from '../helpers/redis.ts'
@@ -53,8 +54,6 @@ export type World = {
   /** The load balancer. */
   port: number
   admin: Pair
-  /** Calls the command line on the database. */
-  command(...args: string[]): Promise<string>
   received: Received[]
   receiverUrl: string
   /** Whether limits hold without exception. */
@@ -71,7 +70,6 @@ const knowsStrictLimits = async (folder: string): Promise<boolean> => {
   const schema = await readFile(join(folder, 'src/app/config/sections/redis.ts'), 'utf8')
   return schema.includes('when_unreachable')
 }
-const main = join(import.meta.dirname, '../../src/main.ts')
 
 async function createLink(to: { port: number } | { path: string }): Promise<Link> {
   const sockets = new Set<Socket>()
@@ -130,7 +128,7 @@ frontend service
 ${Object.entries(groups)
   .map(
     ([name, ports]) => `backend ${name}
-  option httpchk GET /ready
+  option httpchk GET /ready/${name}
   http-check expect status 200
   default-server check inter 300ms fall 2 rise 1
 ${ports.map((one, index) => `  server ${name}${index} 127.0.0.1:${one}`).join('\n')}`,
@@ -171,6 +169,7 @@ export async function startWorld(
   other?: string,
 ): Promise<World> {
   const isStrict = other === undefined || (await knowsStrictLimits(other))
+  const main = await bundledService()
   let program = other === undefined ? main : join(other, 'src/main.ts')
   const ends: (() => unknown)[] = []
   // One for each process.
@@ -224,6 +223,7 @@ limits: { replicas: ${counts.gateway ?? 1} }
       PORTOLAN_SERVER__DRAIN_SECONDS: '2',
     }
     const direct = `postgres:///${name}?host=${encodeURIComponent(host)}&user=${user}`
+    // The first key is made on the database, as operators do.
     const command = async (...args: string[]) =>
       (
         await run(process.execPath, [program, ...args], {
@@ -321,8 +321,17 @@ limits: { replicas: ${counts.gateway ?? 1} }
     const balancer = spawn(haproxy, ['-db', '-q', '-f', file], { stdio: 'ignore' })
     process.once('exit', () => balancer.kill('SIGKILL'))
     ends.push(() => balancer.kill('SIGKILL'))
+    const isServed = (path: string) =>
+      fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(2_000) }).then(
+        ({ status }) => status !== 503,
+        () => false,
+      )
+    await waitFor('the load balancer serves', async () => {
+      const served = await Promise.all(['/ready', '/c/mainnet'].map(isServed))
+      return served.every(Boolean)
+    })
     return {
-      ...{ members, anvil, database, bouncer, redis, port, admin, command, received },
+      ...{ members, anvil, database, bouncer, redis, port, admin, received },
       receiverUrl: receiver.url,
       isStrict,
       upgrade: () => {

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -11,7 +11,20 @@ const mainSource = 'src/main.ts'
 const mainParts = ['src/app/cluster/worker.ts', 'devnet/keeper.ts']
 const finders = ['src/app/cluster/member.ts', 'src/app/embedded/local-chains.ts']
 /** Set by the setup of a run: where the bundles of this run are. */
-export const bundlesVariable = 'TESTS_BUNDLES'
+const bundlesVariable = 'TESTS_BUNDLES'
+
+/** Below the packages, which the bundles load. Workers inherit the variable; the projects of a run share the bundles. */
+export function makeBundlesFolder(): string {
+  const known = process.env[bundlesVariable]
+  if (known !== undefined) return known
+  const cache = join(root, 'node_modules/.cache')
+  mkdirSync(cache, { recursive: true })
+  const folder = mkdtempSync(join(cache, 'portolan-tests-'))
+  // Some services run as another user.
+  chmodSync(folder, 0o755)
+  process.env[bundlesVariable] = folder
+  return folder
+}
 
 /**
  * A program of the repository as few files instead of a thousand modules: a start of the service takes 1 s of CPU instead

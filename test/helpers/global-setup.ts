@@ -1,10 +1,10 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import type { EmbeddedConnection } from '../../src/storage/embedded/layout.ts'
-import { bundlesVariable } from './bundle.ts'
+import { makeBundlesFolder } from './bundle.ts'
 import { type Engine, embeddedBinaries, startTestServer, systemBinaries } from './postgres.ts'
 import { makeFolderInMemory } from './temporary-folder.ts'
 
@@ -52,17 +52,4 @@ function useFolderInMemory(): void {
   process.env.TMPDIR = folder
   // Also when a run is interrupted: memory, unlike a disk, is missed.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-}
-
-/** Below the packages, which the bundles load. Workers inherit the variable; the projects of a run share the bundles. */
-function makeBundlesFolder(): string {
-  const known = process.env[bundlesVariable]
-  if (known !== undefined) return known
-  const cache = join(import.meta.dirname, '../../node_modules/.cache')
-  mkdirSync(cache, { recursive: true })
-  const folder = mkdtempSync(join(cache, 'portolan-tests-'))
-  // Some services run as another user.
-  chmodSync(folder, 0o755)
-  process.env[bundlesVariable] = folder
-  return folder
 }
