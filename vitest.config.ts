@@ -28,6 +28,7 @@ const measuringTests = [
 
 /** Files of 10 s and more, about longest first. At the end of the run one of them would keep one worker busy alone. */
 const longestFiles = [
+  'test/faults/cluster.test.ts',
   'test/console/console.test.ts',
   'test/e2e/first-five-minutes.test.ts',
   'test/cli/start.test.ts',

@@ -5,8 +5,8 @@ type Passed = { cmd?: unknown; act?: unknown; seq?: number; ack?: number }
 
 /**
  * Gives connections that a process did not take before it ended to another one. Node's cluster sends a connection and waits
- * for the reply of the process; after the end of that process there is none, and the connection would stay open with
- * nobody to serve it. A process replies before it reads: without a reply nothing of the connection was read. Node has no
+ * for the reply of the process; after the end of that process there is none, and the connection would stay open
+ * without a process that serves it. A process replies before it reads: without a reply nothing of the connection was read. Node has no
  * public way to see these messages; `test/cli/workers-handed-over.test.ts` fails should they change.
  */
 export function returnPassedConnections(
@@ -31,7 +31,7 @@ export function returnPassedConnections(
   })
   // It has ended and all its messages are read: what it has taken is known.
   child.once('close', () => {
-    // Node waits for the reply with this as well, and the cluster would go on to count the process.
+    // Node waits for the reply with this as well, and its cluster would still count the process.
     if (!isDisconnected) child.emit('disconnect')
     for (const [ack, connection] of passed)
       if (hasOthers()) child.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack, accepted: false })

@@ -71,7 +71,7 @@ export function createLimitRecords(
     return resolveLimits(records, chain, defaults)
   }
 
-  /** The first call notices that the database is away; the others are answered at once, and one per second asks again. */
+  /** The first call notices that the database is unreachable; the others are answered at once, and one per second asks again. */
   const reload = (
     organization_id: string,
     chain: string,
