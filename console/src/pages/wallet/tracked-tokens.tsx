@@ -6,7 +6,6 @@ import { Problem } from '../../components/problem.tsx'
 import { Table } from '../../components/table.tsx'
 import { Id } from '../../components/text.tsx'
 import type { Chain } from '../../lib/chains.ts'
-import { formatConstant } from '../../lib/format.ts'
 import { useResource } from '../../lib/use-resource.ts'
 
 type Metadata = ItemOf<Awaited<ReturnType<Client['c']['ListContracts']>>>['contract_metadata']
@@ -40,7 +39,8 @@ export function TrackedTokens({ chain }: { chain: Chain }) {
             },
             {
               title: 'Type',
-              cell: ({ contract_type }) => formatConstant(contract_type, 'CONTRACT_TYPE_'),
+              // As the standards are written.
+              cell: ({ contract_type }) => contract_type.replace('CONTRACT_TYPE_', ''),
             },
             {
               title: 'Contract',
