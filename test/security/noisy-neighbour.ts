@@ -31,15 +31,10 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { stolenTicks } from '../helpers/stolen-cpu.ts'
 import type { Report } from './abuser.ts'
 import { type Abuse, abuses, createFund } from './abuses.ts'
-import {
-  giveTheRest,
-  type NoisyService,
-  startNoisyService,
-  stolenTicks,
-  stopChild,
-} from './noisy-service.ts'
+import { giveTheRest, type NoisyService, startNoisyService, stopChild } from './noisy-service.ts'
 import { createQuietTenant, type Measured } from './quiet-tenant.ts'
 
 type Figure = {
@@ -101,10 +96,10 @@ async function measureSide(
   for (; ; side.repeated++) {
     if (side.repeated > repeats)
       throw new Error(`the hypervisor withheld the CPU in ${repeats} windows of one kind`)
-    const [before, stolen] = [await service.cpu(), await stolenTicks()]
+    const [before, stolen] = [await service.cpu(), stolenTicks()]
     const began = performance.now()
     const measured = await measure()
-    const [after, stolenNow] = [await service.cpu(), await stolenTicks()]
+    const [after, stolenNow] = [await service.cpu(), stolenTicks()]
     const seconds = (performance.now() - began) / 1_000
     // A tick is a hundredth of a second, so this is the percentage of one core.
     if ((stolenNow - stolen) / seconds > steal) continue

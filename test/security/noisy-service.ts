@@ -94,12 +94,6 @@ const cpuOf = async (pid: number): Promise<number> => {
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / ticksPerSecond
 }
 
-/** Hundredths of a second that the hypervisor gave to others while this machine had work; 0 where there is none. */
-export const stolenTicks = async (): Promise<number> => {
-  const stat = await readFile('/proc/stat', 'latin1').catch(() => '')
-  return Number(stat.split('\n', 1)[0]!.trim().split(/ +/)[8] ?? 0)
-}
-
 /** Stops a child and waits until it has ended. */
 export const stopChild = async (child: ChildProcess, signal: NodeJS.Signals): Promise<void> => {
   if (child.exitCode !== null || child.signalCode !== null) return
