@@ -28,7 +28,8 @@ Sign each request with three headers: \`x-api-key\`; \`x-api-nonce\`, the curren
 milliseconds, microseconds or nanoseconds, never used before; and \`x-api-signature\`, the lower-case hex
 HMAC-SHA256, keyed with the api_secret, of nonce + METHOD + path + body.
 
-Operations and fields marked \`x-extension\` go beyond the specification of the API.`
+Operations and fields marked \`x-extension\` go beyond the specification of the API. \`x-left-out\` describes what the service
+takes for a field that is left out.`
 
 const json = (schema: unknown, example?: object) => ({
   content: { 'application/json': { schema, ...(example && { example }) } },
