@@ -113,7 +113,7 @@ export async function startConsoleStub(options: {
     const { accept = '', 'accept-encoding': encoding = '' } = request.headers
     const file = await fetch(origin + path, {
       headers: { accept, 'accept-encoding': `${encoding}` },
-      signal: AbortSignal.timeout(10_000),
+      signal: AbortSignal.timeout(60_000),
     })
     const headers = Object.fromEntries(file.headers)
     // `fetch` has decoded it.
