@@ -58,8 +58,9 @@ export function createCaller({ port }: Pick<World, 'port'>, outcome: Outcome, { 
         // The attempt before has deleted it, and its answer was lost.
         if (json.reason === 'CREDENTIAL_NOT_FOUND' && last !== '') return {}
         last = `${answer.status} ${JSON.stringify(json).slice(0, 200)}`
-        isAnswered = answer.status === 429
-        if (answer.status < 500 && answer.status !== 429 && answer.status !== 401) break
+        // After an attempt that broke off the key is in use for some seconds, and the caller has to wait.
+        isAnswered = answer.status === 429 || json.reason === 'IDEMPOTENCY_KEY_IN_USE'
+        if (answer.status < 500 && answer.status !== 401 && !isAnswered) break
       } catch (error) {
         last = String(error)
       }
