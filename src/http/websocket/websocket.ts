@@ -24,13 +24,9 @@ import type { ConnectionShares } from '../clients/connection-limits.ts'
 import { isTooManyFailures, socketAddress } from '../fast-path/gateway-front.ts'
 import { readGatewayHeaders } from '../fast-path/gateway-headers.ts'
 import { headFault } from '../fast-path/request-target.ts'
-import {
-  type Connection,
-  type ConnectionLimits,
-  defaultConnectionLimits,
-  openConnection,
-} from './connection.ts'
+import { type ConnectionLimits, defaultConnectionLimits, openConnection } from './connection.ts'
 import { handshakeFault, refuseHandshake } from './handshake.ts'
+import { createOpenConnections } from './open-connections.ts'
 
 /** The gateway's WebSockets. */
 export type Sockets = {
@@ -89,12 +85,6 @@ type Shaken = {
 // RFC 6455 registry: the client should reconnect.
 const serviceRestart = 1012
 
-// A list for people: those beyond it are counted by ListNodes.
-const mostListed = 1_000
-
-// Checked in parts: thousands of pings at once would delay all clients.
-const parts = 30
-
 const badRoute = refuse(
   'ROUTE_NOT_FOUND',
   'The gateway is at /<chain>/<network>/v1/ws/<api_key>, or at /<chain>/<network>/v1/ws with the key in a header.',
@@ -128,24 +118,13 @@ export function createSockets(options: SocketsOptions): Sockets {
   server.on('wsClientError', (error, socket) =>
     refuseHandshake(socket, refuse('INVALID_HANDSHAKE', `${error.message}.`), ids.uuid()),
   )
-  // One part per tick: connections are spread evenly, in the order of their arrival.
-  const rings = Array.from({ length: parts }, () => new Set<Connection>())
-  const perKey = new Map<string, number>()
-  const perPath = new Map<string, number>()
   const stopped = new AbortController()
-  let turn = 0
+  const open = createOpenConnections({ clock, log, beatMs, signal: stopped.signal })
   let overflows = 0
   let farewell = { code: 1001, reason: 'the service is stopping' }
   const tooMany: Refusal = {
     ...refuse('TOO_MANY_OPEN', `The key has ${connectionsPerKey} connections already.`),
     retryAfter: 1,
-  }
-
-  // Keys without connections leave the map, so that it is bounded by the open ones.
-  const count = (map: Map<string, number>, key: string, change: number) => {
-    const now = (map.get(key) ?? 0) + change
-    if (now > 0) map.set(key, now)
-    else map.delete(key)
   }
 
   /** The principal of a key; undefined when the key is not valid, or not allowed on this network or from this address. */
@@ -156,17 +135,6 @@ export function createSockets(options: SocketsOptions): Sockets {
     return principal instanceof Promise ? principal.then(judge) : judge(principal)
   }
 
-  /** A key that expires before the next check of its connection is checked at its expiry. */
-  const expireSoon = (connection: Connection, principal: Principal | undefined) => {
-    const left = (principal?.restrictions?.expireAt ?? Number.POSITIVE_INFINITY) - clock.now()
-    if (left > beatMs) return
-    // A timer may be early by a moment.
-    clock.sleep(Math.max(left, 0) + 5, stopped.signal).then(
-      () => connection.recheck(),
-      () => {},
-    )
-  }
-
   const shake = (
     request: IncomingMessage,
     socket: Duplex,
@@ -174,18 +142,17 @@ export function createSockets(options: SocketsOptions): Sockets {
     { path, network, key, client, principal, request_id }: Shaken,
   ) => {
     const { credential_id } = principal
-    const number = turn++
-    const ring = rings[number % parts] as Set<Connection>
+    const number = open.nextNumber()
     // Counted at once: many handshakes of one key may be under way.
-    count(perKey, credential_id, 1)
+    open.countKey(credential_id, 1)
     let isOpen = false
     const leave = () => {
-      if (!isOpen) count(perKey, credential_id, -1)
+      if (!isOpen) open.countKey(credential_id, -1)
     }
     socket.once('close', leave)
     server.handleUpgrade(request, socket, head, (ws) => {
       isOpen = true
-      count(perPath, path, 1)
+      open.countPath(path, 1)
       const connection = openConnection({
         ws,
         socket,
@@ -201,16 +168,15 @@ export function createSockets(options: SocketsOptions): Sockets {
         limits,
         check: () => check(network, key, client),
         onClosed: (closed) => {
-          ring.delete(closed)
-          count(perKey, credential_id, -1)
-          count(perPath, path, -1)
+          open.remove(closed)
+          open.countKey(credential_id, -1)
+          open.countPath(path, -1)
         },
         onOverflow: () => {
           overflows++
         },
       })
-      ring.add(connection)
-      expireSoon(connection, principal)
+      open.add(connection, principal)
       const { organization_id } = principal
       log.debug(
         {
@@ -260,8 +226,7 @@ export function createSockets(options: SocketsOptions): Sockets {
         noteGatewayRefusal(audit, { principal, client, chain }, denial.reason)
         return refuseWith(refusalOf(denial))
       }
-      if ((perKey.get(principal.credential_id) ?? 0) >= connectionsPerKey)
-        return refuseWith(tooMany)
+      if (open.ofKey(principal.credential_id) >= connectionsPerKey) return refuseWith(tooMany)
       // It was removed or replaced while the key was checked.
       const current = networks.get(path)
       if (!current) return refuseWith(notFound)
@@ -279,66 +244,23 @@ export function createSockets(options: SocketsOptions): Sockets {
     })
   }
 
-  const all = () => rings.flatMap((ring) => [...ring])
-
-  const beat = async () => {
-    for (let part = 0; !stopped.signal.aborted; part = (part + 1) % parts) {
-      await clock.sleep(beatMs / parts, stopped.signal).catch(() => {})
-      if (stopped.signal.aborted) return
-      for (const connection of [...(rings[part] as Set<Connection>)]) {
-        connection.beat()
-        expireSoon(connection, await connection.recheck())
-      }
-    }
-  }
-  void beat().catch((error) => log.error({ err: error }, 'connection check failed'))
-
   return {
     upgrade,
-    forget(change) {
-      if (change.kind !== 'credential' && change.kind !== 'organization') return
-      for (const connection of all()) {
-        const { organization_id, credential_id } = connection.principal
-        if (organization_id !== change.organization_id) continue
-        if (change.kind === 'credential' && credential_id !== change.credential_id) continue
-        void connection.recheck().then((principal) => expireSoon(connection, principal))
-      }
-    },
-    closeNetwork(network, reason) {
-      for (const connection of all())
-        if (connection.network === network) connection.close(serviceRestart, reason)
-    },
-    connections: () => perPath,
-    clients: (organization_id) =>
-      all()
-        .filter(
-          ({ principal }) =>
-            organization_id === undefined || principal.organization_id === organization_id,
-        )
-        .sort((a, b) => a.openTime - b.openTime)
-        .slice(0, mostListed)
-        .map((connection) => ({
-          client_number: connection.number,
-          organization_id: connection.principal.organization_id,
-          credential_id: connection.principal.credential_id,
-          chain: connection.network.chain,
-          network: connection.network.network,
-          client: connection.client,
-          open_time: new Date(connection.openTime),
-          subscriptions: connection.subscriptions(),
-          buffered_bytes: connection.bufferedBytes(),
-        })),
+    forget: open.forget,
+    closeNetwork: (network, reason) => open.closeNetwork(network, { code: serviceRestart, reason }),
+    connections: open.byPath,
+    clients: open.clients,
     overflows: () => overflows,
     retire() {
       farewell = { code: serviceRestart, reason: 'this process is replaced' }
     },
     async stop() {
       stopped.abort()
-      for (const connection of all()) connection.close(farewell.code, farewell.reason)
+      for (const connection of open.all()) connection.close(farewell.code, farewell.reason)
       const deadline = clock.now() + options.shutdownTimeoutMs
       // Polled: a close is confirmed by the client, and there is no event for the last of them.
-      while (perPath.size > 0 && clock.now() < deadline) await clock.sleep(20)
-      for (const connection of all()) connection.terminate()
+      while (open.byPath().size > 0 && clock.now() < deadline) await clock.sleep(20)
+      for (const connection of open.all()) connection.terminate()
     },
   }
 }
