@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream'
+import { finished } from 'node:stream/promises'
 import { expect, test } from 'vitest'
 import { watchScreen } from './watch.ts'
 
@@ -7,7 +8,10 @@ const text = ['1', '2', '3', '4', '5'].join('\n')
 /** Draws until the text was read so often, each time because the window changes its size. */
 async function drawn(window: { rows?: number; isTTY?: boolean }, times: number): Promise<string> {
   const stdout = Object.assign(new PassThrough(), window)
-  let reads = 0
+  let [written, reads] = ['', 0]
+  stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    written += chunk
+  })
   const stopped = watchScreen({ stdout }, 60_000, async () => {
     reads++
     // After the text was written, while the loop waits.
@@ -18,7 +22,9 @@ async function drawn(window: { rows?: number; isTTY?: boolean }, times: number):
     return text
   })
   await stopped
-  return stdout.read().toString('utf8')
+  stdout.end()
+  await finished(stdout)
+  return written
 }
 
 test('a text that is longer than the window ends with a count of what is left', async () => {

@@ -44,7 +44,10 @@ test('fits into 80 columns, without colour where no terminal shows it', () => {
     c/mainnet  leading  1,000  60,000 behind  1/2    0
 
     Problems:
-    2026-11-16T10:00:00.000Z  c/mainnet  gap: blocks 7 to 9 are prunedblocks 7 to 9 "
+    2026-11-16T10:00:00.000Z  c/mainnet  gap: blocks 7 to 9 are prunedblocks 7 to 9
+    are prunedblocks 7 to 9 are prunedblocks 7 to 9 are prunedblocks 7 to 9 are
+    prunedblocks 7 to 9 are prunedblocks 7 to 9 are prunedblocks 7 to 9 are
+    prunedblocks 7 to 9 are pruned"
   `)
 })
 
