@@ -6,7 +6,7 @@ const progressOn = (isTTY: boolean, env = {}) => {
   const written: string[] = []
   const stderr = Object.assign(
     new Writable({ write: (chunk, _, done) => done(void written.push(String(chunk))) }),
-    { isTTY },
+    { isTTY, columns: 80 },
   )
   let time = 0
   const shell = {
@@ -18,9 +18,10 @@ const progressOn = (isTTY: boolean, env = {}) => {
     setExitCode: () => {},
   }
   const progress = createTransferProgress(shell, () => time)
-  const reportAt = (ms: number) => {
+  const reportAt = (ms: number, more: object = {}) => {
     time = ms
-    progress.report({ table: 'wallet', tablesDone: 1, tableCount: 9, rows: 12_345, bytes: 2 ** 21 })
+    const counts = { rows: 12_345, bytes: 2 ** 21, ...more }
+    progress.report({ table: 'wallet', tablesDone: 1, tableCount: 9, ...counts })
   }
   return { written, reportAt, done: progress.done }
 }
@@ -35,6 +36,16 @@ test('moves one line on a terminal, at once and then every 100 ms', () => {
   done()
   const line = `\r\u001b[2K${text}`
   expect(written).toEqual([line, line, '\r\u001b[2K'])
+})
+
+test('80 columns have the share, the rate and the time left of a large export', () => {
+  const { written, reportAt } = progressOn(true)
+  const total = { totalRows: 250_000_000, bytes: 2 ** 34 }
+  reportAt(0, { ...total, rows: 0 })
+  reportAt(1_000_000, { ...total, rows: 100_000_000 })
+  expect(written[1]?.slice('\r\u001b[2K'.length)).toBe(
+    '[####........] 40 %, 100,000,000 rows, 100,000/s, 25 min left, 1/9 tables, 1638',
+  )
 })
 
 test.each([

@@ -12,12 +12,14 @@ export function createTransferProgress(
   return {
     report: ({ table, tablesDone, tableCount, rows, bytes, totalRows }) =>
       line.show((seconds) => {
-        const text = `${tablesDone}/${tableCount} tables, ${amount(rows, bytes)}`
-        if (!totalRows) return `${text}, now ${table}`
+        const tables = `${tablesDone}/${tableCount} tables`
+        if (!totalRows) return `${tables}, ${amount(rows, bytes)}, now ${table}`
         const speed = seconds > 0 ? rows / seconds : 0
         // The count is an estimate of the server.
         const share = Math.min(rows / totalRows, 0.99)
-        return `${barText(share)}, ${text}, ${Math.floor(speed).toLocaleString('en')} rows/s, ${leftText(Math.max(totalRows - rows, 0), speed)}, now ${table}`
+        const left = leftText(Math.max(totalRows - rows, 0), speed)
+        // A terminal cuts the end: what matters most comes first.
+        return `${barText(share)}, ${rows.toLocaleString('en')} rows, ${Math.floor(speed).toLocaleString('en')}/s, ${left}, ${tables}, ${megabytes(bytes)}, now ${table}`
       }),
     done: line.done,
   }
@@ -28,4 +30,6 @@ export const movedText = ({ tables, rows, bytes, schemaVersion }: Moved): string
   `${tables} tables, ${amount(rows, bytes)}, schema version ${schemaVersion}`
 
 const amount = (rows: number, bytes: number): string =>
-  `${rows.toLocaleString('en')} rows, ${(bytes / 1_048_576).toFixed(1)} MiB`
+  `${rows.toLocaleString('en')} rows, ${megabytes(bytes)}`
+
+const megabytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MiB`

@@ -228,3 +228,22 @@ describe('an archive', () => {
     expect(await digestTables(target.pool)).toEqual(before)
   })
 })
+
+test('the estimate of rows follows a table that grew after its statistics', async () => {
+  const database = await freshDatabase()
+  const grow = (from: number, to: number) =>
+    database.pool.query(
+      `insert into method_usage select gen_random_uuid(), '2026-01-01', gen_random_uuid(), 'c', 'mainnet', 'eth_call', i, 0, 0
+       from generate_series(${from}, ${to}) i`,
+    )
+  await grow(1, 100)
+  await database.pool.query('analyze method_usage')
+  await grow(101, 20_000)
+  const out = new PassThrough()
+  out.resume()
+  const totals: (number | undefined)[] = []
+  const onProgress = ({ totalRows }: Progress) => totals.push(totalRows)
+  await exportInstallation({ pool: database.pool, out, onProgress })
+  expect(totals[0]).toBeGreaterThan(15_000)
+  expect(totals[0]).toBeLessThan(30_000)
+})
