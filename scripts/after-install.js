@@ -48,7 +48,9 @@ function removeUnused() {
     })
 }
 
-const majorOf = (version) => Number(version.split('.')[0])
+function majorOf(version) {
+  return Number(version.split('.')[0])
+}
 
 function wantedNode() {
   return JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).devDependencies.node
