@@ -99,7 +99,9 @@ function follow(from, text) {
   for (const resolve of ways)
     try {
       const path = resolve()
-      if (path.startsWith(root) && existsSync(path)) keep(realpathSync(path))
+      // Comments of libraries name their types.
+      if (path.startsWith(root) && !unusedFile.test(path) && existsSync(path))
+        keep(realpathSync(path))
     } catch {
       // Not a module, or not installed.
     }
