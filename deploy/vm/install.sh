@@ -12,8 +12,11 @@ node_url=$2
 checkout=$(realpath "$(dirname "$0")/../..")
 
 apt-get install -y --no-install-recommends postgresql openssl
+# The packages start it, but not where it was installed and stopped before.
+pg_lsclusters --no-header | while read -r version name _; do systemctl start "postgresql@$version-$name"; done
 
-# The service connects by the socket of the server as the user of its unit.
+# The service connects by the socket of the server as the user of its unit. The other user may not read this folder.
+cd /
 su postgres -c "psql -tAc \"select 1 from pg_roles where rolname = 'portolan'\"" | grep -q 1 ||
   su postgres -c "createuser portolan && createdb --owner=portolan portolan"
 
