@@ -11,12 +11,15 @@ archive=$(realpath "$1")
 node_url=$2
 checkout=$(realpath "$(dirname "$0")/../..")
 
-apt-get install -y --no-install-recommends postgresql openssl
+# Programs of Node from its makers need libatomic1.
+apt-get install -y --no-install-recommends postgresql openssl libatomic1
 # The packages start it, but not where it was installed and stopped before.
 pg_lsclusters --no-header | while read -r version name _; do systemctl start "postgresql@$version-$name"; done
 
 # The service connects by the socket of the server as the user of its unit. The other user may not read this folder.
 cd /
+# A name of the unit alone is unknown to PostgreSQL where libnss-systemd is not installed; the unit uses a user of this name.
+id portolan > /dev/null 2>&1 || useradd --system --no-create-home --shell /usr/sbin/nologin portolan
 su postgres -c "psql -tAc \"select 1 from pg_roles where rolname = 'portolan'\"" | grep -q 1 ||
   su postgres -c "createuser portolan && createdb --owner=portolan portolan"
 
