@@ -287,7 +287,7 @@ describe('the unit of systemd', () => {
   const text = read('deploy/systemd/portolan.service')
 
   it('reloads by SIGHUP and starts a program that exists', () => {
-    expect(text).toMatch(/^ExecReload=\/bin\/kill -HUP \$MAINPID$/m)
+    expect(text).toMatch(/^ExecReload=\/bin\/sh -c "kill -HUP \$MAINPID"$/m)
     const [, program] = /^ExecStart=\S+ \/opt\/portolan\/(\S+) start$/m.exec(text)!
     expect(existsSync(join(root, program!))).toBe(true)
   })
