@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readBody } from './exchange.ts'
 
 const request = (headers: Record<string, string> = {}) =>
-  Object.assign(new PassThrough(), { headers, httpVersion: '1.1' }) as unknown as PassThrough &
-    IncomingMessage
+  Object.assign(new PassThrough(), {
+    ...{ headers, httpVersion: '1.1', socket: new Socket() },
+  }) as unknown as PassThrough & IncomingMessage
 
 const exchangeOf = (message: IncomingMessage) => {
   const continued: string[] = []

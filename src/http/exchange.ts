@@ -103,6 +103,24 @@ export const isContinue = (expect: string): boolean => continueToken.test(expect
 /** What is read of a body that is refused, at most, so that the client can read the refusal. */
 const drainBytes = 33_554_432
 const drainMs = 5_000
+/** How long a connection stays open after the refusal of a body that is cut off. */
+const lingerMs = 1_000
+
+/**
+ * Delays the end of a connection whose client still sends, as nginx does by `lingering_close`. Closing a socket with unread bytes
+ * resets the connection, and the client's system then drops the refusal if it was not read yet. Nothing more is read: the
+ * bytes stay in the client.
+ */
+function closeLate(request: IncomingMessage): void {
+  const { socket } = request
+  request.pause()
+  const destroySoon = socket.destroySoon.bind(socket)
+  // Called by Node's server once the last answer is written.
+  socket.destroySoon = () => {
+    socket.end()
+    setTimeout(destroySoon, lingerMs).unref()
+  }
+}
 
 /**
  * Reads and drops the rest of a body. Most clients look for an answer only when they have sent the whole
@@ -113,11 +131,15 @@ export const drainBody = (request: IncomingMessage): Promise<boolean> =>
   new Promise((resolve) => {
     if (request.destroyed) return resolve(request.readableEnded)
     // Its end would not be reached.
-    if (Number(request.headers['content-length'] ?? 0) > drainBytes) return resolve(false)
+    if (Number(request.headers['content-length'] ?? 0) > drainBytes) {
+      closeLate(request)
+      return resolve(false)
+    }
     let size = 0
     const done = (isWhole: boolean) => {
       clearTimeout(timer)
       request.off('data', onData).off('end', onEnd).off('close', onClose)
+      if (!isWhole) closeLate(request)
       resolve(isWhole)
     }
     const onData = (chunk: Buffer) => {

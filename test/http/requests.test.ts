@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
@@ -215,6 +216,23 @@ describe('a body', () => {
     expect([answer?.status, reasonOf(answer!.body)]).toEqual([413, 'BODY_TOO_LARGE'])
     expect(most).toBeLessThan(16 * 1024 * 1024)
     connection.destroy()
+  })
+
+  it('that is cut off leaves its refusal to a client that reads late', async () => {
+    const connection = await openRaw(service.base_url)
+    const { socket } = connection
+    socket.pause()
+    connection.write(head({ ...signed(), 'transfer-encoding': 'chunked' }))
+    const chunk = `10000\r\n${' '.repeat(65_536)}\r\n`
+    let isTaken = true
+    for (let sent = 0; sent < 1_024 && isTaken; sent++)
+      if (!socket.write(chunk))
+        isTaken = await Promise.race([drained(socket).then(() => true), delay(300, false)])
+    expect(isTaken).toBe(false)
+    socket.resume()
+    const [answer] = await connection.answers(1)
+    expect(answer?.status).toBe(413)
+    await connection.closed
   })
 })
 
