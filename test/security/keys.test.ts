@@ -368,6 +368,7 @@ it('shows when and from where a credential was last used', async () => {
   await waitFor(
     'the use is noted',
     async () => {
+      // An update holds the row, and the use is noted when it is free.
       const { json } = await first.call(owner, 'admin/UpdateCredential', {
         credential_id: pair.credential_id,
         name: 'used',

@@ -10,6 +10,7 @@ import {
   findCredentialByKeyHash,
   insertCredential,
   listCredentials,
+  lockCredential,
   touchCredentials,
 } from './credentials.ts'
 import { addMethodUsage, listMethodTotals, listMethodUsage } from './method-usage.ts'
@@ -186,6 +187,25 @@ describe.each<Engine>(['embedded', 'system'])('storage on %s', (engine) => {
         const rows = await listCredentials(db, organization_id, { limit: 9 })
         expect(rows.map((row) => row.last_used_time)).toEqual([later, later])
         expect(rows.map((row) => row.last_used_address)).toEqual(['192.0.2.1', null])
+      })
+
+      test('whose row is locked are not waited for, and named', async () => {
+        const { organization_id } = await makeOrganization(db)
+        const [held, free] = [
+          (await makeCredential(db, organization_id, time)).credential_id,
+          (await makeCredential(db, organization_id, later)).credential_id,
+        ]
+        const uses = [held, free].map((credential_id) => ({ credential_id, client: '192.0.2.1' }))
+        const trx = await db.startTransaction().execute()
+        try {
+          await lockCredential(trx, held)
+          expect(await touchCredentials(db, uses, later)).toEqual([uses[0]])
+        } finally {
+          await trx.rollback().execute()
+        }
+        expect(await touchCredentials(db, uses, later)).toEqual([])
+        const rows = await listCredentials(db, organization_id, { limit: 9 })
+        expect(rows.map((row) => row.last_used_time)).toEqual([later, later])
       })
     })
 

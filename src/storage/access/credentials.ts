@@ -133,26 +133,34 @@ export const listCredentials = async (
 /** A credential that was used, and the address of the client where it is known. */
 export type CredentialUse = { credential_id: string; client: string | undefined }
 
-/** Notes that these credentials were used; a row that another replica is noting is left to it. */
+/** Notes that these credentials were used. Answers with those whose row was locked: they are still to be noted. */
 export const touchCredentials = async (
   db: Db,
   uses: readonly CredentialUse[],
   time: Date,
-): Promise<void> => {
-  if (uses.length === 0) return
+): Promise<CredentialUse[]> => {
+  if (uses.length === 0) return []
   const ids = uses.map(({ credential_id }) => credential_id)
   const clients = uses.map(({ client }) => client ?? null)
   // `skip locked`: the time of last use is a hint, and a request must not wait for it.
-  await sql`
-    update credential c set last_used_time = ${time}::timestamptz,
-      last_used_address = coalesce(used.client, c.last_used_address)
-    from (
-      select l.credential_id, u.client
+  const { rows } = await sql<{ credential_id: string }>`
+    with older as (
+      select u.credential_id, u.client
       from unnest(${ids}::uuid[], ${clients}::text[]) as u (credential_id, client)
       join credential l using (credential_id)
-      where l.last_used_time is null or l.last_used_time < ${time}::timestamptz
-      for no key update of l skip locked) used
-    where c.credential_id = used.credential_id`.execute(db)
+      where l.last_used_time is null or l.last_used_time < ${time}::timestamptz),
+    used as materialized (
+      select l.credential_id, o.client from older o join credential l using (credential_id)
+      for no key update of l skip locked),
+    noted as (
+      update credential c set last_used_time = ${time}::timestamptz,
+        last_used_address = coalesce(used.client, c.last_used_address)
+      from used where c.credential_id = used.credential_id)
+    select credential_id from older where credential_id not in (select credential_id from used)`.execute(
+    db,
+  )
+  const locked = new Set(rows.map(({ credential_id }) => credential_id))
+  return uses.filter(({ credential_id }) => locked.has(credential_id))
 }
 
 /** The credential with this id, locked until the transaction ends; undefined when there is none. */

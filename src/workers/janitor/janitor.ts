@@ -28,6 +28,8 @@ export type JanitorOptions = {
 
 // A page of deletes: large enough for a busy minute, small enough for a short lock.
 const nonceBatch = 5_000
+// The time of last use is a hint: beyond it the oldest are dropped.
+const maxUnnoted = 10_000
 // Steps that read much and change rarely.
 const slowEveryMs = 3_600_000
 
@@ -39,11 +41,20 @@ export function startJanitor(options: JanitorOptions): { stop(): Promise<void> }
   const { db, clock, log, takeUsedCredentials, keepNonces, intervalMs = 10_000 } = options
   const stopping = new AbortController()
   let slowAt = 0
+  /** Uses that are not noted yet: their row was locked, or the database was away. */
+  let unnoted: readonly CredentialUse[] = []
+
+  const noteUses = async () => {
+    const uses = new Map<string, CredentialUse>()
+    for (const use of [...unnoted, ...takeUsedCredentials()]) uses.set(use.credential_id, use)
+    unnoted = [...uses.values()].slice(-maxUnnoted)
+    unnoted = await touchCredentials(db, unnoted, new Date(clock.now()))
+  }
 
   const sweep = async () => {
     const now = clock.now()
     await keepNonces?.()
-    await touchCredentials(db, takeUsedCredentials(), new Date(now))
+    await noteUses()
     // Repeats while pages are full. A stop ends it between two pages.
     let deleted = nonceBatch
     while (deleted === nonceBatch && !stopping.signal.aborted)
@@ -73,7 +84,7 @@ export function startJanitor(options: JanitorOptions): { stop(): Promise<void> }
       await running
       // The uses since the last sweep would be lost otherwise.
       await keepNonces?.().catch(() => {})
-      await touchCredentials(db, takeUsedCredentials(), new Date(clock.now())).catch(() => {})
+      await noteUses().catch(() => {})
     },
   }
 }
