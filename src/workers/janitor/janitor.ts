@@ -41,7 +41,7 @@ export function startJanitor(options: JanitorOptions): { stop(): Promise<void> }
   const { db, clock, log, takeUsedCredentials, keepNonces, intervalMs = 10_000 } = options
   const stopping = new AbortController()
   let slowAt = 0
-  /** Uses that are not noted yet: their row was locked, or the database was away. */
+  /** Uses that are not noted yet: their row was locked, or the database was unreachable. */
   let unnoted: readonly CredentialUse[] = []
 
   const noteUses = async () => {
