@@ -11,6 +11,7 @@ import type { Bound, Shares } from './clients/shares.ts'
 import { drainBody, noRoomReasons, openRoom } from './exchange.ts'
 import type { Admission, GatewayFront } from './fast-path/gateway-front.ts'
 import { readGatewayHeaders } from './fast-path/gateway-headers.ts'
+import { createLargeAnswers, partLength } from './large-answers.ts'
 import type { DirectHandler } from './server.ts'
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the bytes that are not ASCII
@@ -72,6 +73,7 @@ export function createGatewayHandler(
 ): DirectHandler {
   const { bodyLimitBytes } = front
   const drainPace = createDrainPace()
+  const large = createLargeAnswers()
 
   const receive = (
     request: IncomingMessage,
@@ -119,7 +121,10 @@ export function createGatewayHandler(
       if (isStopping() || isOver) lines.push('connection', 'close')
       else if (served.status === 426) lines.push('connection', 'upgrade, close')
       response.writeHead(served.status, lines)
-      response.end(served.body, 'latin1')
+      const { body: text, pieces: texts = [text] } = served
+      if (text.length <= partLength) return void response.end(text, 'latin1')
+      const tenant = place.key || client
+      large.write(response, { tenant, texts, encoding: 'latin1' }, () => response.end())
     }
     const refuse = (served: Served) => {
       front.noteRefused(place, request_id, served)
@@ -139,11 +144,12 @@ export function createGatewayHandler(
           front.answer(admitted, request_id, ends, reply, ahead)
         }
         // One that waits to be asked for its body has not sent it, and is not asked.
-        if (headers.expectsContinue) front.answer(admitted, request_id, '', reply, ahead)
+        if (headers.expectsContinue) answer('', true)
         else receiveEnds(request, (bytes) => drainPace(client, bytes), answer)
       }
       front.admitSize(admitted, headers.contentLength).then(
-        (ahead) => (ahead.decision.allowed ? read(admitted, ahead) : refuseUnread(ahead)),
+        (ahead) =>
+          ahead.decision.allowed && !ahead.refusal ? read(admitted, ahead) : refuseUnread(ahead),
         (error: unknown) => refuse(front.fault(error, request_id)),
       )
     }

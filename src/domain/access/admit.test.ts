@@ -23,11 +23,14 @@ describe('the pace of bodies', () => {
     const asked: string[] = []
     const pace: LoopPace = {
       note: () => {},
+      check: () => {},
       take: (organization_id, ms) => {
         asked.push(`${organization_id} takes ${ms.toFixed(1)}`)
         return 0
       },
       spend: (organization_id, ms) => asked.push(`${organization_id} spends ${ms.toFixed(1)}`),
+      answer: () => {},
+      owedMs: () => 0,
     }
     const unlimited = { ...limits, per_hour_limit: -1 }
     const admission = createAdmission(
@@ -45,8 +48,8 @@ describe('the pace of bodies', () => {
 
   it('is by what they cost the event loop, which they wait for before they are looked at', async () => {
     const { admit } = openPaced()
-    expect(await admit(`["${'a'.repeat(3_499_996)}"]`)).toEqual(['o takes 10.0', 'o spends 0.0'])
-    expect(await admit(`[${'[],'.repeat(39_997)}[]]`)).toEqual(['o takes 0.3', 'o takes 20.3'])
+    expect(await admit(`["${'a'.repeat(3_499_996)}"]`)).toEqual(['o takes 58.3', 'o spends 0.0'])
+    expect(await admit(`[${'[],'.repeat(39_997)}[]]`)).toEqual(['o takes 2.0', 'o takes 22.0'])
   })
 
   it('keeps a body unread that would wait for too long', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createLoopPace } from './loop-pace.ts'
+import { createLoopPace, largeAnswerBytes } from './loop-pace.ts'
 
 const open = () => {
   let time = 0
@@ -37,22 +37,36 @@ describe('pace of long work', () => {
 
   it('exempts short work, and counts what was not waited for', () => {
     const { pace, pass } = openShared()
-    expect(Array.from({ length: 3 }, () => pace.take('noisy', 1))).toEqual([0, 0, 0])
+    expect(Array.from({ length: 3 }, () => pace.take('noisy', 2))).toEqual([0, 0, 0])
     pace.spend('noisy', 4)
-    expect(pace.take('noisy', 2)).toBe(500)
-    pass(750)
+    expect(pace.take('noisy', 3)).toBe(500)
+    pass(875)
     pace.note('quiet')
-    expect(pace.take('noisy', 2)).toBe(0)
+    expect(pace.take('noisy', 3)).toBe(0)
   })
 
   it('refuses what would wait for more than three seconds, and does not count it', () => {
     const { pace, pass } = openShared()
     expect(pace.take('noisy', 100)).toBe(0)
-    expect(() => pace.take('noisy', 100)).toThrow(
-      expect.objectContaining({ reason: 'RATE_LIMITED', retryAfter: 13 }),
-    )
+    const refusal = expect.objectContaining({ reason: 'RATE_LIMITED', retryAfter: 13 })
+    expect(() => pace.take('noisy', 100)).toThrow(refusal)
+    expect(() => pace.check('noisy', 100)).toThrow(refusal)
     pass(10_000)
     pace.note('quiet')
     expect(pace.take('noisy', 100)).toBe(2_500)
+  })
+
+  it('counts the large answers of an organization apart, and only beside others', () => {
+    const { pace, pass } = openShared()
+    pace.answer('noisy', largeAnswerBytes, false)
+    expect(pace.owedMs('noisy')).toBe(0)
+    pace.answer('noisy', 524_288, true)
+    pace.answer('noisy', 524_288, false)
+    expect([pace.owedMs('noisy'), pace.owedMs('quiet'), pace.take('noisy', 4)]).toEqual([100, 0, 0])
+    pass(100)
+    expect(pace.owedMs('noisy')).toBe(0)
+    pass(2_001)
+    pace.answer('noisy', 524_288, false)
+    expect(pace.owedMs('noisy')).toBe(0)
   })
 })

@@ -30,6 +30,30 @@ const step = fc.oneof(
 )
 
 describe('the cache', () => {
+  test('a large answer that is read again is not copied, and a newer one takes its place', () => {
+    const cache = createAnswerCache({ maxBytes: 16_000_000 })
+    const keep = (result: string, number: number) =>
+      cache.keep('key', { result, number, hash: `hash ${number}` }, view)
+    for (const [letter, number] of [...'abc'].map((one, index) => [one, 11 + index] as const)) {
+      keep(letter.repeat(100_000), number)
+      for (let reads = 0; reads < 3; reads++)
+        expect(cache.find('key', view)?.result).toBe(letter.repeat(100_000))
+    }
+    cache.drop(12)
+    expect(cache.find('key', view)).toBeUndefined()
+    keep('d'.repeat(100_000), 11)
+    expect(cache.find('key', view)?.result).toBe('d'.repeat(100_000))
+  })
+
+  test('keeps nothing under a very long key', () => {
+    const cache = createAnswerCache({ maxBytes: 16_000_000 })
+    for (const length of [65_536, 65_537])
+      cache.keep('k'.repeat(length), { result: '1', number: -1, hash: '' }, view)
+    expect(cache.size()).toBe(1)
+    expect(cache.find('k'.repeat(65_536), view)?.result).toBe('1')
+    expect(cache.find('k'.repeat(65_537), view)).toBeUndefined()
+  })
+
   test('returns the stored value or nothing, and stays within its size limit', () => {
     let hits = 0
     let drops = 0

@@ -31,6 +31,12 @@ export type AnswerCache = {
   size(): number
 }
 
+/**
+ * The answers under longer keys are not kept: 4 MiB of call data took 8 ms to hash and to copy, and such calls are not
+ * repeated.
+ */
+const maxKeyLength = 65_536
+
 /** Makes a cache of at most that many bytes. */
 export function createAnswerCache({ maxBytes }: { maxBytes: number }): AnswerCache {
   const ring = createRecordRing({ maxBytes })
@@ -43,6 +49,7 @@ export function createAnswerCache({ maxBytes }: { maxBytes: number }): AnswerCac
 
   return {
     find(key, view) {
+      if (key.length > maxKeyLength) return undefined
       const place = ring.find(key)
       if (place < 0) return undefined
       const number = ring.numberAt(place)
@@ -51,6 +58,7 @@ export function createAnswerCache({ maxBytes }: { maxBytes: number }): AnswerCac
       return { result: ring.readAt(place), number, hash }
     },
     keep(key, { result, number, hash }, view) {
+      if (key.length > maxKeyLength) return
       const final = view.final()
       if (number > final && !unsettled.has(number)) {
         settle(final)

@@ -57,3 +57,13 @@ test('keys that are made to be alike cost no long search, and each has its own a
   expect(notified).toEqual(keys.map((_, index) => JSON.stringify(outcome(`${index}`))))
   expect(flights.size()).toBe(0)
 })
+
+test('calls with very long keys are made one by one', () => {
+  const flights = createFlights()
+  const key = 'a'.repeat(65_537)
+  const notified: PoolOutcome[] = []
+  const end = flights.open(key, (given) => notified.push(given))
+  expect([flights.size(), flights.join(key, () => {})]).toEqual([0, false])
+  end(outcome('1'))
+  expect(notified).toEqual([outcome('1')])
+})

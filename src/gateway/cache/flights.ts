@@ -26,6 +26,8 @@ const lists = 4_096
 const longestList = 32
 /** Longer keys are hashed by both ends only. */
 const hashedChars = 512
+/** Calls with longer keys are made one by one: comparing such a key makes one text of its pieces first. */
+const maxKeyLength = 65_536
 
 /**
  * Makes an empty board of flights. Its size is bounded by the calls that are being answered. No Map: one
@@ -75,6 +77,7 @@ export function createFlights(): Flights {
 
   return {
     join(key, done) {
+      if (key.length > maxKeyLength) return false
       const flight = find(key, listOf(key))
       if (flight === undefined) return false
       if (flight.others) flight.others.push(done)
@@ -82,6 +85,7 @@ export function createFlights(): Flights {
       return true
     },
     open(key, done) {
+      if (key.length > maxKeyLength) return done
       const hash = listOf(key)
       // A long key is not held for longer than its call.
       lastKey = undefined

@@ -54,6 +54,8 @@ type Query = {
 // Splits of one range across a switch of the branch. A chain that never rests must not hold a call for ever.
 const maxSplits = 3
 const gatewayReasons = ['LOG_RANGE_TOO_LARGE', 'LOG_BLOCK_NOT_FOUND'] as const
+/** No answer that is known to be of the canonical branch. */
+const unseen = { result: '', begun: -1, generation: -1 }
 const unknownBlock = refuse('LOG_BLOCK_NOT_FOUND', 'unknown block')
 const noBlock = { ok: false, error: unknownBlock.error } as const
 
@@ -225,7 +227,21 @@ export function createLogs(options: {
     // A range that was read across a switch may lack logs of either branch.
     const standing = from >= 0 ? branch.since(begun, to) : 'on'
     if (standing !== 'on') return standing
-    return result === '[]' ? 'on' : branch.logs(result, begun)
+    return result === '[]' ? 'on' : standingOfLogs(result, begun)
+  }
+
+  // An answer is looked at twice: by the pool, which may ask another node, and when it has arrived.
+  let seen = unseen
+  const standingOfLogs = (result: RawJson, begun: number): Standing => {
+    const generation = view.generation()
+    const isSame = seen.generation === generation && seen.begun === begun && !view.isLinking()
+    if (isSame && seen.result === result) {
+      seen = unseen
+      return 'on'
+    }
+    const standing = branch.logs(result, begun)
+    seen = standing === 'on' ? { result, begun, generation } : unseen
+    return standing
   }
 
   const conclude = (

@@ -35,6 +35,13 @@ export const errorAnswer = (id: RawJson, error: RawJson): RawJson =>
 export const resultAnswer = (id: RawJson, result: RawJson): RawJson =>
   `{"jsonrpc":"2.0","id":${id},"result":${result}}`
 
+/** The same in pieces. */
+export const resultPieces = (id: RawJson, result: RawJson): readonly RawJson[] => [
+  `{"jsonrpc":"2.0","id":${id},"result":`,
+  result,
+  '}',
+]
+
 // A well-formed exchange is HTTP 200, whatever the method makes of it (docs/decisions/http.md).
 const statusOf = (reason: Reason): number => {
   const { rpc, status } = errors[reason]

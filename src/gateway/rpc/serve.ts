@@ -16,18 +16,22 @@ import {
 } from '../../domain/access/admit.ts'
 import type { Principal } from '../../domain/access/principal.ts'
 import { type Decision, isBlocked, retryAfterSeconds } from '../../domain/limits/decision.ts'
+import { largeAnswerBytes } from '../../domain/limits/loop-pace.ts'
 import { isDatabaseUnavailable } from '../../storage/pg/errors.ts'
 import type { Network } from '../network.ts'
 import type { Session } from '../streams/session.ts'
 import { type Answer, refused } from './answer.ts'
+import { createAnswerTurns } from './answer-turns.ts'
 import { glimpseId, maxDepth, type ReadEnvelope, type RpcCall, tooDeep } from './envelope.ts'
-import { errorAnswer, type Refusal, refuse, resultAnswer } from './rpc-error.ts'
+import { errorAnswer, type Refusal, refuse, resultAnswer, resultPieces } from './rpc-error.ts'
 
 /** The answer to a body, for whatever carries it. */
 export type Served = {
   status: number
   /** Empty when nothing is answered. */
   body: RawJson
+  /** The body in pieces, where it is large. Whatever reads a character of `body` makes one text of it, which is a copy. */
+  pieces?: readonly RawJson[]
   decision: Decision | undefined
   hit: boolean | undefined
   number: number
@@ -60,6 +64,13 @@ const tooManyValues = refuse(
   `The body holds more than ${maxBodyValues} values.`,
   { limit: maxBodyValues },
 )
+const answersWait: Refusal = {
+  ...refuse(
+    'RATE_LIMITED',
+    'Large answers of the organization wait, while others use the service.',
+  ),
+  retryAfter: 1,
+}
 const internal = refuse('INTERNAL')
 const databaseAway: Refusal = { ...refuse('DATABASE_UNAVAILABLE'), retryAfter: 1 }
 
@@ -80,6 +91,12 @@ export function createServe(options: {
   maxBatchBytes: number
 }): Serve {
   const { read, admission, maxBatchBytes } = options
+  const turns = createAnswerTurns(admission)
+
+  const noteAnswer = ({ principal }: Session, { length }: RawJson, hit: boolean | undefined) => {
+    if (length > largeAnswerBytes)
+      admission.pace.answer(principal.organization_id, length, hit === true)
+  }
 
   /** Admits as many of the calls as fit, the first ones first. */
   const admitPart = async (
@@ -109,7 +126,7 @@ export function createServe(options: {
     network.call(call, session, (answer) => {
       const { id } = call
       const { refusal, hit, number, hash } = answer
-      done({
+      const served: Served = {
         status: id === undefined ? 204 : (refusal?.status ?? 200),
         body: id === undefined ? '' : textOf(id, answer),
         decision,
@@ -117,7 +134,12 @@ export function createServe(options: {
         number,
         hash,
         retryAfter: refusal?.retryAfter,
-      })
+      }
+      if (served.body.length > largeAnswerBytes) {
+        noteAnswer(session, served.body, hit)
+        if (answer.ok) served.pieces = resultPieces(id as RawJson, answer.text)
+      }
+      done(served)
     })
   }
 
@@ -146,6 +168,7 @@ export function createServe(options: {
       }
       if (--left > 0) return start()
       const body = texts.filter(Boolean).join(',')
+      noteAnswer(session, body, hit)
       // 429 only if no call was admitted: clients would repeat a batch that was partly executed.
       const none = over !== undefined && admitted === 0
       done({
@@ -227,6 +250,11 @@ export function createServe(options: {
   ): Promise<void> => {
     const { organization_id } = principal
     const { chain } = network
+    if (ahead?.refusal && ahead.decision.allowed) {
+      const { reason, message, retryAfter = 1 } = ahead.refusal
+      const refusal = { ...refuse(reason, message), retryAfter }
+      return refuseWhole(network, principal, refusal, ahead.decision, done, glimpseId(body))
+    }
     const size = { bytes: body.length, text: () => body, maxDepth, ahead }
     const { decision, paid, shape } = await admitBody(admission, { organization_id, chain }, size)
     const refuseIt = (refusal: Refusal, id?: RawJson) =>
@@ -279,6 +307,29 @@ export function createServe(options: {
     else serveBatch(network, network.sessionOf(principal), calls, 0, decision, done)
   }
 
+  /** Serves a small body when it is its turn. */
+  const enter = (
+    network: Network,
+    principal: Principal,
+    body: RawJson,
+    decision: Decision,
+    done: (served: Served) => void,
+  ) => {
+    const { organization_id } = principal
+    if (!decision.allowed || !turns.mustWait(organization_id))
+      return serveSmall(network, principal, body, decision, done)
+    turns.wait(organization_id, {
+      run: () => {
+        try {
+          serveSmall(network, principal, body, decision, done)
+        } catch (error) {
+          fail(error, done)
+        }
+      },
+      refuse: () => refuseWhole(network, principal, answersWait, decision, done, glimpseId(body)),
+    })
+  }
+
   return (network, principal, body, done, ahead) => {
     if (ahead !== undefined || body.length > smallBodyBytes) {
       serveLarge(network, principal, body, done, ahead).catch((error) => fail(error, done))
@@ -288,10 +339,10 @@ export function createServe(options: {
     const decision = admission.admit(principal.organization_id, network.chain, 1)
     if (decision instanceof Promise)
       decision.then(
-        (known) => serveSmall(network, principal, body, known, done),
+        (known) => enter(network, principal, body, known, done),
         (error) => fail(error, done),
       )
-    else serveSmall(network, principal, body, decision, done)
+    else enter(network, principal, body, decision, done)
   }
 }
 

@@ -11,6 +11,7 @@ import type { Socket } from 'node:net'
 import type { Served } from '../../gateway/rpc/serve.ts'
 import { createWithin, type Within } from '../base-path.ts'
 import type { ClientAddress } from '../clients/client-address.ts'
+import { createLargeAnswers, partLength } from '../large-answers.ts'
 import type { Admission, GatewayFront, Place } from './gateway-front.ts'
 import type { FoundOperation, OperationsFront } from './operations-front.ts'
 import { type RequestHead, readRequestHead } from './request-head.ts'
@@ -63,6 +64,7 @@ export function createBareSockets(options: {
   const { front, operations, clientOf, handOver, keepAliveTimeoutMs } = options
   const within = options.within ?? createWithin('')
   const connections = new Set<Connection>()
+  const large = createLargeAnswers()
   const timeout = Math.floor(keepAliveTimeoutMs / 1000)
   const keptLines = createDateLines(
     `Connection: keep-alive\r\nKeep-Alive: timeout=${timeout}\r\n\r\n`,
@@ -81,9 +83,9 @@ export function createBareSockets(options: {
     turning = undefined
   }
 
-  const textOf = (status: number, lines: string, body: string, isFinal: boolean): string => {
+  const headOf = (status: number, lines: string, isFinal: boolean): string => {
     const start = status === 200 ? okLine : `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
-    return start + lines + (isFinal ? lastLines() : keptLines()) + body
+    return start + lines + (isFinal ? lastLines() : keptLines())
   }
 
   const accept = (socket: Socket): void => {
@@ -118,25 +120,46 @@ export function createBareSockets(options: {
     const reply = (request_id: string, served: Served) => {
       if (socket.destroyed) return
       const lines = front.linesOf(served, request_id, lastPlace as Place)
-      put(served.status, lines, served.body, 'latin1')
+      if (served.body.length <= partLength) put(served.status, lines, served.body, 'latin1')
+      else putParts(served.status, lines, served.pieces ?? [served.body], 'latin1')
     }
     const put = (status: number, lines: string, body: string, encoding: 'latin1' | 'utf8') => {
       if (socket.destroyed) return
       // Requests that have arrived behind this one are answered first.
       const isFinal = isClosing || (isLeaving && !waiting)
-      const text = textOf(status, lines, body, isFinal)
       idleTurns = 0
-      const isFlushed = socket.write(text, encoding)
+      const isFlushed = socket.write(headOf(status, lines, isFinal) + body, encoding)
       if (!isFlushed) {
         isDraining = true
-        // Only the socket's own timer knows of parts that were taken.
-        socket.once('timeout', onStuck).setTimeout(keepAliveTimeoutMs)
+        awaitReader()
       }
       if (isFinal || (isLast && !waiting)) return socket.destroySoon()
       // One that does not read its answers is not asked for more questions.
       if (isFlushed) isBusy = false
       else socket.pause().once('drain', onDrain)
     }
+    const putParts = (
+      status: number,
+      lines: string,
+      body: readonly string[],
+      encoding: 'latin1' | 'utf8',
+    ) => {
+      if (socket.destroyed) return
+      const isFinal = isClosing || (isLeaving && !waiting)
+      const texts = [headOf(status, lines, isFinal), ...body]
+      idleTurns = 0
+      awaitReader()
+      socket.pause()
+      const tenant = lastPlace?.key || (socket.remoteAddress ?? '')
+      large.write(socket, { tenant, texts, encoding }, (isFlushed) => {
+        isDraining = true
+        if (isFinal || isClosing || (isLast && !waiting)) socket.destroySoon()
+        else if (isFlushed) onDrain()
+        else socket.once('drain', onDrain)
+      })
+    }
+    // Only the socket's own timer knows of parts that were taken.
+    const awaitReader = () => socket.once('timeout', onStuck).setTimeout(keepAliveTimeoutMs)
     // The client read no byte in all that time: it is gone.
     const onStuck = () => socket.destroy()
     const onDrain = () => {
@@ -168,7 +191,9 @@ export function createBareSockets(options: {
       hangUp = front.answer(found, body, (status, headers, body) => {
         hangUp = undefined
         headers.push('content-length', `${Buffer.byteLength(body)}`)
-        put(status, linesOf(headers), body, 'utf8')
+        const lines = linesOf(headers)
+        if (body.length <= partLength) put(status, lines, body, 'utf8')
+        else putParts(status, lines, [body], 'utf8')
         proceed()
       })
     }
