@@ -91,7 +91,8 @@ const ticksPerSecond = 100
 const cpuOf = async (pid: number): Promise<number> => {
   const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / ticksPerSecond
+  // In user mode and in the kernel, by itself and by its children that have ended.
+  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / ticksPerSecond
 }
 
 /** Stops a child and waits until it has ended. */

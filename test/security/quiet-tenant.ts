@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Pool } from 'undici'
 import { authHeaders, type Pair } from '../helpers/signer.ts'
+import { stolenTicks } from '../helpers/stolen-cpu.ts'
 import type { Fund } from './abuses.ts'
 
 /** Milliseconds of each call and transfer of one round. */
@@ -13,11 +14,41 @@ export type Measured = {
   gateway: number[]
   transfers: number[]
   failed: number
+  /** Calls and transfers beside which the hypervisor withheld the CPU. They are in no figure. */
+  disturbed: number
 }
 
 const json = { 'content-type': 'application/json' }
 const callEveryMs = 5
 const transferEveryMs = 1_000
+/** What came in while the CPU was withheld is worked off for so long afterwards. */
+const recoveryMs = 50
+/** How often to look whether it was. Looking at each call took enough of the core to change the figures. */
+const lookMs = 20
+
+/** Knows which calls were open while the hypervisor withheld the CPU. */
+const createStealWatch = () => {
+  let ticks = stolenTicks()
+  let lookedAt = performance.now()
+  let roseAt = Number.NEGATIVE_INFINITY
+  const look = () => {
+    const now = stolenTicks()
+    lookedAt = performance.now()
+    if (now > ticks) roseAt = lookedAt
+    ticks = now
+  }
+  return {
+    /** To be called for each call. */
+    lookSometimes() {
+      if (performance.now() - lookedAt >= lookMs) look()
+    },
+    /** Whether the CPU was withheld since a call began, or shortly before. */
+    isDisturbed(begin: number): boolean {
+      if (performance.now() - begin > lookMs / 4) look()
+      return roseAt >= begin - recoveryMs
+    },
+  }
+}
 
 const post = async (pool: Pool, request: { path: string; body: string; headers?: object }) => {
   const { path, body, headers = {} } = request
@@ -79,7 +110,15 @@ export async function createQuietTenant(base_url: string, pair: Pair, fund: Fund
 
   /** Calls at a fixed rate however slow the answers are, operations and gateway calls in turn, and transfers. */
   const measure = async (seconds: number): Promise<Measured> => {
-    const measured: Measured = { operations: [], gateway: [], transfers: [], failed: 0 }
+    const measured: Measured = {
+      ...{ operations: [], gateway: [], transfers: [] },
+      ...{ failed: 0, disturbed: 0 },
+    }
+    const watch = createStealWatch()
+    const add = (kind: 'operations' | 'gateway' | 'transfers', begin: number, ms: number) => {
+      if (watch.isDisturbed(begin)) measured.disturbed++
+      else measured[kind].push(ms)
+    }
     const fail = () => {
       measured.failed++
     }
@@ -87,18 +126,19 @@ export async function createQuietTenant(base_url: string, pair: Pair, fund: Fund
     const open: Promise<void>[] = []
     let nextTransfer = start
     for (let turn = 0; performance.now() < start + seconds * 1_000; turn++) {
+      watch.lookSometimes()
       const begin = performance.now()
       const isOperation = turn % 2 === 0
       const request = isOperation ? operation() : gatewayCall()
       const call = post(isOperation ? pool : gateway, request).then(({ status, text }) => {
         if (status !== 200 || text.includes('"error"')) fail()
-        measured[isOperation ? 'operations' : 'gateway'].push(performance.now() - begin)
+        add(isOperation ? 'operations' : 'gateway', begin, performance.now() - begin)
       })
       open.push(call.catch(fail))
       if (begin >= nextTransfer) {
         nextTransfer += transferEveryMs
         const arrived = transfer().then((ms) =>
-          ms === undefined ? fail() : void measured.transfers.push(ms),
+          ms === undefined ? fail() : add('transfers', begin, ms),
         )
         open.push(arrived.catch(fail))
       }

@@ -35,7 +35,14 @@ const emptyList = '0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d
 
 type Payment = { to: string; value: bigint; hasLogs: boolean }
 type Sent = NonNullable<Parameters<typeof encodeTransaction>[0]> & Record<string, unknown>
-type Block = { number: number; header: Record<string, unknown>; sent: Sent[]; receipts: object[] }
+type Block = {
+  number: number
+  header: Record<string, unknown>
+  sent: Sent[]
+  receipts: object[]
+  /** Answer the calls of `/fund` whose payments it has. */
+  funded: (() => void)[]
+}
 type Call = { id: number; method: string; params: readonly unknown[] }
 
 const blocks: Block[] = []
@@ -109,6 +116,7 @@ function addBlock(timestamp: number): void {
   const place = { blockHash: hash, blockNumber: toQuantity(number) }
   const block: Block = {
     number,
+    funded,
     header: { ...fields, hash, uncles: [], size: '0x400', totalDifficulty: '0x0' },
     sent: chosen.map(({ sent }, index) => ({
       ...{ ...sent, ...place, transactionIndex: toQuantity(index) },
@@ -127,10 +135,9 @@ function addBlock(timestamp: number): void {
     const steps = balances.get(to!) ?? []
     balances.set(to!, [...steps, { from: number, balance: before + BigInt(value) }])
   }
+  funded = []
   blocks.push(block)
   byHash.set(hash, block)
-  for (const answer of funded) answer()
-  funded = []
 }
 
 const numberOf = (tag: unknown): number => {
@@ -140,10 +147,12 @@ const numberOf = (tag: unknown): number => {
   return typeof tag === 'string' && tag.startsWith('0x') ? Number(tag) : top
 }
 
-const show = (block: Block | undefined, isFull: unknown): object | null =>
-  block
-    ? { ...block.header, transactions: isFull ? block.sent : block.sent.map(({ hash }) => hash) }
-    : null
+const show = (block: Block | undefined, isFull: unknown): object | null => {
+  if (!block) return null
+  for (const answer of block.funded) answer()
+  block.funded = []
+  return { ...block.header, transactions: isFull ? block.sent : block.sent.map(({ hash }) => hash) }
+}
 
 type Filter = { fromBlock?: string; toBlock?: string; blockHash?: string } & {
   address?: string | string[]
@@ -237,7 +246,7 @@ const reply = (response: ServerResponse, url: string | undefined, text: string):
   }
   const value = BigInt(body.amount)
   const transaction_hash = pay({ to: body.address, value, hasLogs: false })
-  // Answered when the block is made: a transfer is measured from there.
+  // Answered when the service reads the block: a transfer is measured from there, not from a moment between two polls.
   funded.push(() => send({ transaction_hash }))
 }
 
