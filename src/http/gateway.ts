@@ -114,6 +114,7 @@ export function createGatewayHandler(
     const request_id = front.requestId(headers.request_id)
 
     let isOver = false
+    let tenant = client
     const reply = (served: Served) => {
       if (response.headersSent || response.destroyed) return
       const lines = headersIn(front.linesOf(served, request_id, place))
@@ -123,8 +124,12 @@ export function createGatewayHandler(
       response.writeHead(served.status, lines)
       const { body: text, pieces: texts = [text] } = served
       if (text.length <= partLength) return void response.end(text, 'latin1')
-      const tenant = place.key || client
-      large.write(response, { tenant, texts, encoding: 'latin1' }, () => response.end())
+      large.write(response, { tenant, texts, encoding: 'latin1' }, () =>
+        response.end(() => {
+          // The headers were sent before the stop, and promised to keep the connection.
+          if (isStopping()) request.socket.destroySoon()
+        }),
+      )
     }
     const refuse = (served: Served) => {
       front.noteRefused(place, request_id, served)
@@ -137,6 +142,7 @@ export function createGatewayHandler(
     const proceed = (admitted: Admission | Served) => {
       if (admitted === front.tooLarge && !headers.expectsContinue) return refuseBody()
       if ('status' in admitted) return refuse(admitted)
+      tenant = admitted.principal.organization_id
       if (headers.contentLength <= smallBodyBytes) return read(admitted)
       const refuseUnread = (ahead: Paid) => {
         const answer = (ends: string, isWhole: boolean) => {

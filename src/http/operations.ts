@@ -258,7 +258,9 @@ function admitOperation(
 ): Decision | Promise<Decision> {
   if (body.length <= smallBodyBytes) return admission.admit(organization_id, chain)
   const size = { bytes: body.length, text: () => body.toString('latin1'), maxDepth }
-  return admitBody(admission, { organization_id, chain }, size).then(({ decision, shape }) => {
+  return admitBody(admission, { organization_id, chain }, size).then((admitted) => {
+    const { decision, shape, refusal } = admitted
+    if (refusal && decision.allowed) throw refusal
     if (shape?.beyond !== 'values') return decision
     throw new OperationError('BODY_TOO_LARGE', {
       detail: `The body holds more than ${maxBodyValues} values.`,

@@ -215,3 +215,24 @@ it('every answer has a date and nosniff, and one of 401 says how to authenticate
     if (answer?.status !== 101) expect(answer?.headers['x-content-type-options']).toBe('nosniff')
   }
 })
+
+describe('an answer of 3 MB', () => {
+  const large = `"0x${'0123456789abcdef'.repeat(200_000)}"`
+  const call = '{"jsonrpc":"2.0","id":"é","method":"eth_call","params":[{"to":null},"latest"]}'
+  const bytes = Buffer.byteLength(call)
+  const asked = { host: 'x', ...json }
+  const whole = headOf(`POST ${rpcPath} HTTP/1.1`, { ...asked, 'content-length': bytes }) + call
+  const chunked = `${headOf(`POST ${rpcPath} HTTP/1.1`, { ...asked, 'transfer-encoding': 'chunked' })}${bytes.toString(16)}\r\n${call}\r\n0\r\n\r\n`
+
+  it.each([
+    ['on the bare socket', whole],
+    ["by Node's server", chunked],
+  ])('comes whole %s, before the answer to the next request', async (_, request) => {
+    node.answer = ({ method }) => (method === 'eth_call' ? { result: large } : undefined)
+    const answers = await ask(request + rpc({ host: 'x' }) + request, 3)
+    const expected = Buffer.from(`{"jsonrpc":"2.0","id":"é","result":${large}}`).toString('latin1')
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    for (const { body } of [answers[0]!, answers[2]!]) expect(body === expected).toBe(true)
+    expect(JSON.parse(answers[1]!.body)).toMatchObject({ id: 1, result: '1' })
+  })
+})

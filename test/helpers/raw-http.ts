@@ -43,7 +43,10 @@ export const openRaw = async (base_url: string, holdOn = false): Promise<RawConn
         if (found.length >= count) return found
         if (socket.closed || Date.now() > deadline)
           throw new Error(`${found.length} of ${count} answers in: ${text.slice(0, 2_000)}`)
-        await Promise.race([once(socket, 'data'), closed, new Promise((go) => setTimeout(go, 50))])
+        const over = new AbortController()
+        const more = once(socket, 'data', { signal: over.signal }).catch(() => {})
+        await Promise.race([more, closed, new Promise((go) => setTimeout(go, 50))])
+        over.abort()
       }
     },
     destroy: () => socket.destroy(),

@@ -34,6 +34,8 @@ export type Paid = {
   paid: number
   /** Set where the call is refused although it is within the limits. */
   refusal?: OperationError
+  /** When the body may be looked at, by the monotonic clock. */
+  waitUntil?: number
 }
 
 /** Joins the records of an organization with the counters. */
@@ -92,10 +94,7 @@ const valuesPerCall = 2_048
 export const maxBodyValues = 100_000
 
 /** A larger body after its size and its values were counted against the limits. */
-export type AdmittedBody = {
-  decision: Decision
-  /** How many calls it was counted as. */
-  paid: number
+export type AdmittedBody = Paid & {
   /** Undefined when it was refused before it was looked at. */
   shape: JsonShape | undefined
 }
@@ -109,13 +108,30 @@ export async function admitSize(
   { organization_id, chain }: { organization_id: string; chain: string },
   bytes: number,
 ): Promise<Paid> {
+  const { pace } = admission
+  const costMs = bytes / bytesPerMs
+  const tooSoon = refusalOf(() => pace.check(organization_id, costMs))
+  if (tooSoon)
+    return { ...(await admission.admitUpTo(organization_id, chain, 1)), refusal: tooSoon }
+  const paid = await admission.admitUpTo(organization_id, chain, Math.ceil(bytes / bytesPerCall))
+  if (!paid.decision.allowed) return paid
+  let waitMs = 0
+  // Others that were announced meanwhile may have taken the time.
+  const refusal = refusalOf(() => {
+    waitMs = pace.take(organization_id, costMs)
+  })
+  return refusal ? { ...paid, refusal } : { ...paid, waitUntil: performance.now() + waitMs }
+}
+
+/** Why something is refused; undefined where it is not. */
+const refusalOf = (action: () => void): OperationError | undefined => {
   try {
-    admission.pace.check(organization_id, bytes / bytesPerMs)
+    action()
+    return undefined
   } catch (error) {
-    if (!(error instanceof OperationError)) throw error
-    return { ...(await admission.admitUpTo(organization_id, chain, 1)), refusal: error }
+    if (error instanceof OperationError) return error
+    throw error
   }
-  return admission.admitUpTo(organization_id, chain, Math.ceil(bytes / bytesPerCall))
 }
 
 /**
@@ -128,13 +144,11 @@ export async function admitBody(
   body: { bytes: number; text(): string; maxDepth: number; ahead?: Paid | undefined },
 ): Promise<AdmittedBody> {
   const first = body.ahead ?? (await admitSize(admission, tenant, body.bytes))
-  if (!first.decision.allowed) return { ...first, shape: undefined }
-  if (first.refusal) throw first.refusal
+  if (!first.decision.allowed || first.refusal) return { ...first, shape: undefined }
   const { organization_id, chain } = tenant
   const { maxDepth } = body
   const { pace } = admission
-  const bytesMs = body.bytes / bytesPerMs
-  await pauseFor(pace.take(organization_id, bytesMs))
+  await pauseFor((first.waitUntil ?? 0) - performance.now())
   await letOthersRun(body.bytes)
   const shape = measureJson(body.text(), { maxDepth, maxValues: maxBodyValues })
   await letOthersRun(body.bytes)
@@ -144,11 +158,18 @@ export async function admitBody(
     byValues > first.paid
       ? await admission.admitUpTo(organization_id, chain, byValues, first.paid)
       : first
-  const valuesMs = shape.values / valuesPerMs
+  const [bytesMs, valuesMs] = [body.bytes / bytesPerMs, shape.values / valuesPerMs]
   if (!admitted.decision.allowed) return { ...admitted, shape }
   // One that has waited for its bytes does not wait again.
   if (bytesMs > exemptMs) pace.spend(organization_id, valuesMs)
-  else await pauseFor(pace.take(organization_id, bytesMs + valuesMs))
+  else {
+    let waitMs = 0
+    const refusal = refusalOf(() => {
+      waitMs = pace.take(organization_id, bytesMs + valuesMs)
+    })
+    if (refusal) return { ...admitted, shape, refusal }
+    await pauseFor(waitMs)
+  }
   return { ...admitted, shape }
 }
 

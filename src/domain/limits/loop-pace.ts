@@ -15,7 +15,7 @@ export type LoopPace = {
   spend(organization_id: string, costMs: number): void
   /** Counts a large answer that an organization receives, from the cache or from a node. */
   answer(organization_id: string, bytes: number, isCached: boolean): void
-  /** Milliseconds until the large answers of an organization have had their time. */
+  /** Milliseconds until the large answers of an organization are made up for, three seconds at most. */
   owedMs(organization_id: string): number
 }
 
@@ -95,16 +95,18 @@ export function createLoopPace(now: () => number = performance.now.bind(performa
     answer(organization_id, bytes, isCached) {
       const time = now()
       if (bytes <= largeAnswerBytes || isAlone(time)) return
-      const costMs = bytes / (isCached ? cachedBytesPerMs : receivedBytesPerMs)
-      add(answeredUntil, organization_id, costMs / answerShare, time)
+      const waitMs = bytes / (isCached ? cachedBytesPerMs : receivedBytesPerMs) / answerShare
+      const leftMs = maxWaitMs - Math.max(0, (answeredUntil.get(organization_id) ?? 0) - time)
+      // Several at once, or a very large one, must not lock an organization out.
+      add(answeredUntil, organization_id, Math.min(waitMs, leftMs), time)
     },
     owedMs(organization_id) {
       // This runs for every gateway call.
       if (answeredUntil.size === 0) return 0
       const until = answeredUntil.get(organization_id)
       if (until === undefined) return 0
-      const wait = until - now()
-      if (wait > 0) return wait
+      const time = now()
+      if (until > time && !isAlone(time)) return until - time
       answeredUntil.delete(organization_id)
       return 0
     },

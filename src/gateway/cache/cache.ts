@@ -31,10 +31,7 @@ export type AnswerCache = {
   size(): number
 }
 
-/**
- * The answers under longer keys are not kept: 4 MiB of call data took 8 ms to hash and to copy, and such calls are not
- * repeated.
- */
+/** The answers under longer keys are not kept: 4 MiB of call data took 8 ms to hash and to copy. */
 const maxKeyLength = 65_536
 
 /** Makes a cache of at most that many bytes. */

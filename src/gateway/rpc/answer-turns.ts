@@ -1,20 +1,35 @@
 import type { LoopPace } from '../../domain/limits/loop-pace.ts'
 
-/** Lets the calls of an organization wait until its last large answers have had their time. */
+/** Lets the calls of an organization wait until the time that its last large answers took is made up for. */
 export type AnswerTurns = {
   mustWait(organization_id: string): boolean
   /** Runs a call after those that wait already; refuses it where that takes too long. */
   wait(organization_id: string, call: WaitingCall): void
 }
 
-/** A call that waits. One of both is called. */
-export type WaitingCall = { run(): void; refuse(): void }
+/** A call that waits. Exactly one of both is called. */
+export type WaitingCall = {
+  /** What it keeps in memory meanwhile. */
+  bytes: number
+  /** Makes the call, and says when it is answered. */
+  run(answered: () => void): void
+  refuse(): void
+}
 
 type Entry = WaitingCall & { until: number }
+type Line = {
+  entries: Entry[]
+  bytes: number
+  running: number
+  timer: NodeJS.Timeout | undefined
+}
 
-/** How long a call waits at most, and how many of one organization do. */
+/** How long a call waits at most, how many of one organization do, and how much they keep in memory. */
 const maxWaitMs = 3_000
 const maxWaiting = 256
+const maxWaitingBytes = 8_388_608
+/** Calls out of one line that are not answered yet: what they cost shows with their answers only. */
+const maxRunning = 4
 /** Calls that are run in one turn of the event loop. */
 const perTurn = 32
 
@@ -29,36 +44,57 @@ export function createAnswerTurns({
   pace: Pick<LoopPace, 'owedMs'>
   now?: () => number
 }): AnswerTurns {
-  const lines = new Map<string, Entry[]>()
+  const lines = new Map<string, Line>()
 
-  const proceed = (organization_id: string, line: Entry[]) => {
+  const proceed = (organization_id: string, line: Line) => {
+    clearTimeout(line.timer)
     for (let count = 0; count < perTurn; count++) {
-      const [first] = line
-      if (!first) return void lines.delete(organization_id)
-      const leftMs = first.until - now()
-      const owedMs = pace.owedMs(organization_id)
-      if (leftMs > 0 && owedMs > 0) {
-        setTimeout(proceed, Math.ceil(Math.min(leftMs, owedMs)), organization_id, line)
+      const [first] = line.entries
+      if (!first) {
+        if (lines.get(organization_id) === line) lines.delete(organization_id)
         return
       }
-      line.shift()
-      if (owedMs > 0) first.refuse()
-      else first.run()
+      const leftMs = first.until - now()
+      const owedMs = pace.owedMs(organization_id)
+      const isFree = owedMs === 0 && line.running < maxRunning
+      if (!isFree && leftMs > 0) {
+        const waitMs = owedMs > 0 ? Math.min(owedMs, leftMs) : leftMs
+        line.timer = setTimeout(proceed, Math.ceil(waitMs), organization_id, line).unref()
+        return
+      }
+      line.entries.shift()
+      line.bytes -= first.bytes
+      if (isFree) start(organization_id, line, first)
+      else first.refuse()
     }
     setImmediate(proceed, organization_id, line)
+  }
+
+  const start = (organization_id: string, line: Line, { run }: Entry) => {
+    line.running++
+    let isRunning = true
+    run(() => {
+      if (!isRunning) return
+      isRunning = false
+      line.running--
+      // Not at once: it may have been answered while the line proceeds.
+      setImmediate(proceed, organization_id, line)
+    })
   }
 
   return {
     mustWait: (organization_id) =>
       (lines.size > 0 && lines.has(organization_id)) || pace.owedMs(organization_id) > 0,
     wait(organization_id, call) {
-      const line = lines.get(organization_id)
-      if (line && line.length >= maxWaiting) return call.refuse()
-      const entry = { ...call, until: now() + maxWaitMs }
-      if (line) return void line.push(entry)
-      const opened = [entry]
-      lines.set(organization_id, opened)
-      proceed(organization_id, opened)
+      const known = lines.get(organization_id)
+      const line = known ?? { entries: [], bytes: 0, running: 0, timer: undefined }
+      if (line.entries.length >= maxWaiting || line.bytes + call.bytes > maxWaitingBytes)
+        return call.refuse()
+      line.entries.push({ ...call, until: now() + maxWaitMs })
+      line.bytes += call.bytes
+      if (known) return
+      lines.set(organization_id, line)
+      proceed(organization_id, line)
     },
   }
 }

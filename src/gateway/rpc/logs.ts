@@ -234,8 +234,9 @@ export function createLogs(options: {
   let seen = unseen
   const standingOfLogs = (result: RawJson, begun: number): Standing => {
     const generation = view.generation()
-    const isSame = seen.generation === generation && seen.begun === begun && !view.isLinking()
-    if (isSame && seen.result === result) {
+    const isSettled = !view.isLinking() && !view.isDeepening()
+    const isSame = seen.generation === generation && seen.begun === begun && seen.result === result
+    if (isSettled && isSame) {
       seen = unseen
       return 'on'
     }

@@ -64,13 +64,10 @@ const tooManyValues = refuse(
   `The body holds more than ${maxBodyValues} values.`,
   { limit: maxBodyValues },
 )
-const answersWait: Refusal = {
-  ...refuse(
-    'RATE_LIMITED',
-    'Large answers of the organization wait, while others use the service.',
-  ),
-  retryAfter: 1,
-}
+const answersWait = refuse(
+  'RATE_LIMITED',
+  'Large answers of the organization wait, while others use the service.',
+)
 const internal = refuse('INTERNAL')
 const databaseAway: Refusal = { ...refuse('DATABASE_UNAVAILABLE'), retryAfter: 1 }
 
@@ -250,23 +247,25 @@ export function createServe(options: {
   ): Promise<void> => {
     const { organization_id } = principal
     const { chain } = network
-    if (ahead?.refusal && ahead.decision.allowed) {
-      const { reason, message, retryAfter = 1 } = ahead.refusal
-      const refusal = { ...refuse(reason, message), retryAfter }
-      return refuseWhole(network, principal, refusal, ahead.decision, done, glimpseId(body))
-    }
     const size = { bytes: body.length, text: () => body, maxDepth, ahead }
-    const { decision, paid, shape } = await admitBody(admission, { organization_id, chain }, size)
+    const admitted = await admitBody(admission, { organization_id, chain }, size)
+    const { decision, paid, shape } = admitted
     const refuseIt = (refusal: Refusal, id?: RawJson) =>
       refuseWhole(network, principal, refusal, decision, done, id)
     if (!decision.allowed) return refuseIt(overLimit(decision), glimpseId(body))
+    if (admitted.refusal) {
+      const { reason, message, retryAfter = 1 } = admitted.refusal
+      return refuseIt({ ...refuse(reason, message), retryAfter }, glimpseId(body))
+    }
     if (shape?.beyond) return refuseIt(shape.beyond === 'depth' ? tooDeep : tooManyValues)
     const { batch, calls, refusal } = read(body)
     if (refusal) return refuseIt(refusal)
     await letOthersRun(body.length)
     // A body of one call was counted by its size and its values in `admitBody`; nothing is left to count.
-    if (!batch) return proceed(network, principal, calls[0] as RpcCall, decision, done)
-    await serveRest(network, principal, calls, paid, decision, done)
+    inTurn(network, principal, body, decision, done, (done) => {
+      if (!batch) return proceed(network, principal, calls[0] as RpcCall, decision, done)
+      serveRest(network, principal, calls, paid, decision, done).catch((error) => fail(error, done))
+    })
   }
 
   /** Admits the calls of a batch beyond those that were paid for before it was read, and serves it. */
@@ -307,7 +306,41 @@ export function createServe(options: {
     else serveBatch(network, network.sessionOf(principal), calls, 0, decision, done)
   }
 
-  /** Serves a small body when it is its turn. */
+  /** Runs a call after the large answers of its organization, or refuses it. */
+  const inTurn = (
+    network: Network,
+    principal: Principal,
+    body: RawJson,
+    decision: Decision,
+    done: (served: Served) => void,
+    run: (done: (served: Served) => void) => void,
+  ) => {
+    const { organization_id } = principal
+    if (!turns.mustWait(organization_id)) return run(done)
+    turns.wait(organization_id, {
+      bytes: body.length,
+      run: (answered) => {
+        let isAnswered = false
+        const finish = (served: Served) => {
+          isAnswered = true
+          answered()
+          done(served)
+        }
+        try {
+          run(finish)
+        } catch (error) {
+          if (!isAnswered) fail(error, finish)
+        }
+      },
+      refuse: () => {
+        const retryAfter = Math.ceil(admission.pace.owedMs(organization_id) / 1_000)
+        const refusal = { ...answersWait, retryAfter: Math.max(1, retryAfter) }
+        refuseWhole(network, principal, refusal, decision, done, glimpseId(body))
+      },
+    })
+  }
+
+  /** Serves a small body when it is its turn. One over the limit is refused at once. */
   const enter = (
     network: Network,
     principal: Principal,
@@ -315,19 +348,11 @@ export function createServe(options: {
     decision: Decision,
     done: (served: Served) => void,
   ) => {
-    const { organization_id } = principal
-    if (!decision.allowed || !turns.mustWait(organization_id))
+    if (!decision.allowed || !turns.mustWait(principal.organization_id))
       return serveSmall(network, principal, body, decision, done)
-    turns.wait(organization_id, {
-      run: () => {
-        try {
-          serveSmall(network, principal, body, decision, done)
-        } catch (error) {
-          fail(error, done)
-        }
-      },
-      refuse: () => refuseWhole(network, principal, answersWait, decision, done, glimpseId(body)),
-    })
+    inTurn(network, principal, body, decision, done, (done) =>
+      serveSmall(network, principal, body, decision, done),
+    )
   }
 
   return (network, principal, body, done, ahead) => {

@@ -167,6 +167,8 @@ export function createClient(options: {
 
   return {
     dispatch: (method, call, session, done) => {
+      // The call may have waited for longer than the connection was open.
+      if (isStopped) return done(failed('ABORTED'))
       const answer = method.name.endsWith('_subscribe') ? subscribe : unsubscribe
       answer(method, call, session, done)
     },

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
-import { expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Served } from '../../gateway/rpc/serve.ts'
 import { createBareSockets } from './bare-sockets.ts'
 import type { GatewayFront } from './gateway-front.ts'
@@ -21,16 +21,16 @@ const start = async (options: { bytes: number; keepAliveTimeoutMs: number; lateM
     bodyLimitBytes: 1_000,
     find: () => ({ path: '', network: undefined, key: '', client: '' }),
     requestId: () => 'r',
-    admit: () => ({}) as never,
+    admit: () => ({ principal: { organization_id: 'o' } }) as never,
     answer: (_in, _id, _body, done) => {
-      const reply = () => done(served('x'.repeat(options.bytes)))
+      const reply = () => done(served(`${'x'.repeat(options.bytes - 1)}y`))
       if (options.lateMs === undefined) reply()
       else setTimeout(reply, options.lateMs)
     },
     linesOf: ({ body }) => `content-length: ${body.length}\r\n`,
   } as Partial<GatewayFront> as GatewayFront
   const given: Socket[] = []
-  const { accept } = createBareSockets({
+  const { accept, close, drain } = createBareSockets({
     front,
     clientOf: () => '',
     handOver: (socket) => given.push(socket),
@@ -51,7 +51,7 @@ const start = async (options: { bytes: number; keepAliveTimeoutMs: number; lateM
   })
   client.on('error', () => {})
   await once(client, 'connect')
-  return { client, accepted, given }
+  return { client, accepted, given, close, drain }
 }
 
 const request = 'POST /c/m/v1/k HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}'
@@ -95,4 +95,74 @@ it('a connection that says nothing is given to Node without a listener left', as
     0, 0, 0, 0,
   ])
   expect(socket.timeout ?? 0).toBe(0)
+})
+
+/** All that comes until the server ends the connection, or as many answers as were asked for. */
+const answersOf = (client: Socket, count: number) =>
+  new Promise<{ text: string; isEnded: boolean }>((resolve) => {
+    let text = ''
+    let found = 0
+    client.setEncoding('latin1').on('data', (chunk) => {
+      text += chunk
+      found += `${chunk}`.split('y').length - 1
+      if (found === count) resolve({ text, isEnded: false })
+    })
+    client.on('end', () => resolve({ text, isEnded: true }))
+  })
+
+const sizesOf = (text: string) =>
+  text
+    .split('HTTP/1.1 200 OK')
+    .slice(1)
+    .map((one) => one.length - one.indexOf('\r\n\r\n') - 4)
+
+describe('an answer in parts', () => {
+  const bytes = 1_000_000
+
+  it('comes whole, and requests behind it are answered after it', async () => {
+    const { client } = await start({ bytes, keepAliveTimeoutMs: 5_000 })
+    client.write(request + request + request)
+    const { text, isEnded } = await answersOf(client, 3)
+    expect(sizesOf(text)).toEqual([bytes, bytes, bytes])
+    expect(isEnded).toBe(false)
+    expect(text.match(/Connection: keep-alive/g)).toHaveLength(3)
+  })
+
+  it.each([
+    ['at once', undefined],
+    ['later', 20],
+  ])('reaches a client that has said its last word, answered %s', async (_, lateMs) => {
+    const { client } = await start({ bytes, keepAliveTimeoutMs: 5_000, ...(lateMs && { lateMs }) })
+    client.end(request)
+    const { text, isEnded } = await answersOf(client, 2)
+    expect([sizesOf(text), isEnded]).toEqual([[bytes], true])
+  })
+
+  it('is the last one where the server closes or drains meanwhile', async () => {
+    for (const how of ['close', 'drain'] as const) {
+      const opened = await start({ bytes: 8 * bytes, keepAliveTimeoutMs: 5_000 })
+      const answers = answersOf(opened.client, 3)
+      opened.client.once('data', () => opened[how]())
+      opened.client.write(request)
+      if (how === 'drain') {
+        await expect.poll(() => opened.client.bytesRead).toBeGreaterThan(8 * bytes)
+        opened.client.write(request)
+      }
+      const { text, isEnded } = await answers
+      expect(isEnded).toBe(true)
+      expect(sizesOf(text)).toEqual(how === 'close' ? [8 * bytes] : [8 * bytes, 8 * bytes])
+    }
+  })
+
+  it('leaves no timer and no listener behind', async () => {
+    const { client, accepted } = await start({ bytes, keepAliveTimeoutMs: 5_000 })
+    const count = () => {
+      const [socket] = accepted as [Socket]
+      return ['timeout', 'drain', 'data'].map((name) => socket.listenerCount(name))
+    }
+    client.write(request)
+    await answersOf(client, 1)
+    await expect.poll(count).toEqual([0, 0, 1])
+    expect(accepted[0]?.timeout ?? 0).toBe(0)
+  })
 })

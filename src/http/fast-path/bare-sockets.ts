@@ -102,6 +102,8 @@ export function createBareSockets(options: {
     let lastHead: RequestHead | undefined
     let lastPlace: Place | undefined
     let lastOperation: FoundOperation | undefined
+    /** Whose turn the parts of a large answer take. */
+    let tenant = ''
     /** Ends the operation under way. */
     let hangUp: (() => void) | undefined
 
@@ -150,7 +152,6 @@ export function createBareSockets(options: {
       idleTurns = 0
       awaitReader()
       socket.pause()
-      const tenant = lastPlace?.key || (socket.remoteAddress ?? '')
       large.write(socket, { tenant, texts, encoding }, (isFlushed) => {
         isDraining = true
         if (isFinal || isClosing || (isLast && !waiting)) socket.destroySoon()
@@ -160,8 +161,11 @@ export function createBareSockets(options: {
     }
     // Only the socket's own timer knows of parts that were taken.
     const awaitReader = () => socket.once('timeout', onStuck).setTimeout(keepAliveTimeoutMs)
-    // The client read no byte in all that time: it is gone.
-    const onStuck = () => socket.destroy()
+    // The client read no byte in all that time: it is gone. Unless the next part has waited for its turn.
+    const onStuck = () => {
+      if (isBusy && !isDraining && socket.writableLength === 0) awaitReader()
+      else socket.destroy()
+    }
     const onDrain = () => {
       socket.setTimeout(0)
       socket.off('timeout', onStuck)
@@ -178,6 +182,7 @@ export function createBareSockets(options: {
       }
       if (!ascii.test(body) && !isUtf8(Buffer.from(body, 'latin1')))
         return reply(request_id, front.badText)
+      tenant = admitted.principal.organization_id
       // Answers may come at once or later; only the later ones have to set the rest in motion.
       let isLater = false
       front.answer(admitted, request_id, body, (served) => {
@@ -188,6 +193,7 @@ export function createBareSockets(options: {
     }
 
     const perform = (front: OperationsFront, found: FoundOperation, body: Buffer) => {
+      tenant = found.client
       hangUp = front.answer(found, body, (status, headers, body) => {
         hangUp = undefined
         headers.push('content-length', `${Buffer.byteLength(body)}`)
