@@ -88,6 +88,7 @@ export async function openAccess(
     onFailure,
     burst: security.auth_failures_burst,
     perSecond: security.auth_failures_per_second,
+    delayMs: security.auth_failures_delay_ms,
   })
   const keys = createGatewayKeys({ db, clock, failures }, { forms })
   const authenticator = createAuthenticator(installation, {

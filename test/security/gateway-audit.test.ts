@@ -10,7 +10,7 @@ const clock = shiftedClock()
 const node = await startStubNode()
 const service = await startTestGateway([node.url], {
   clock,
-  security: { auth_failures_burst: 8, auth_failures_per_second: 1 },
+  security: { auth_failures_burst: 8, auth_failures_per_second: 1, auth_failures_delay_ms: 0 },
   server: { trust_proxy: 1 },
 })
 const { db } = service.database

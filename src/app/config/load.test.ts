@@ -82,6 +82,7 @@ describe('defaults', () => {
         },
         "security": {
           "auth_failures_burst": 200,
+          "auth_failures_delay_ms": 1000,
           "auth_failures_per_second": 5,
           "master_key_refresh_seconds": 30,
           "nonce_window_seconds": 300,

@@ -74,6 +74,7 @@ chains:
       nonce_window_seconds: 300 # default
       auth_failures_burst: 200 # default
       auth_failures_per_second: 5 # default
+      auth_failures_delay_ms: 1000 # default
     limits:
       per_second_limit: 100 # default
       per_hour_limit: 100000 # default

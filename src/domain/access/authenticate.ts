@@ -144,7 +144,8 @@ export function createAuthenticator(
       const right = sameHex(mac.digest(), signature)
       if (!known || !right) {
         // The same answer for a known key: the answer must not reveal whether a key is known.
-        if (isOver || (cached && !failures.take(client))) throw failures.refuse(client, 'operation')
+        if (isOver || (cached && !failures.take(client)))
+          throw await failures.refuse(client, 'operation')
         failures.failed(client, 'operation')
         // A key that was made here costs one look-up in a while when it fails, whether it is known, deleted or
         // disabled: the time reveals nothing either. A made-up key never costs a look-up.

@@ -6,16 +6,20 @@ import { createFailureBudget, type Failure } from './failure-budget.ts'
 
 const start = (options: { burst: number; perSecond: number; maxClients?: number }) => {
   let time = 1_000_000
-  const clock = { now: () => time, sleep: async () => {} }
+  const slept: number[] = []
+  const clock = {
+    now: () => time,
+    sleep: async (ms: number) => void slept.push(ms),
+  }
   const failures: Failure[] = []
   const warnings: object[] = []
   const log: Log = { ...silentLog, warn: (fields) => void warnings.push(fields) }
   const onFailure = (failure: Failure) => void failures.push(failure)
-  const budget = createFailureBudget({ clock, log, onFailure, ...options })
+  const budget = createFailureBudget({ clock, log, onFailure, delayMs: 700, ...options })
   const pass = (ms: number) => {
     time += ms
   }
-  return { budget, pass, failures, warnings }
+  return { budget, pass, failures, warnings, slept }
 }
 const takeMany = (budget: { take(client: string): boolean }, client: string, count: number) =>
   Array.from({ length: count }, () => budget.take(client)).filter(Boolean).length
@@ -102,4 +106,10 @@ it('never allows more than the burst and what time gave back, whatever the order
       }
     }),
   )
+})
+
+it('holds a refusal back, so that guesses are not tried as fast as they are sent', async () => {
+  const { budget, slept } = start({ burst: 1, perSecond: 1 })
+  const error = await budget.refuse('192.0.2.1', 'gateway')
+  expect([error.reason, error.retryAfter, slept]).toEqual(['TOO_MANY_FAILURES', 1, [700]])
 })

@@ -166,7 +166,7 @@ export function createGatewayKeys(
   }
 
   const guess = async (digest: string, client: string): Promise<Principal | undefined> => {
-    if (!failures.take(client)) throw failures.refuse(client, 'gateway')
+    if (!failures.take(client)) throw await failures.refuse(client, 'gateway')
     const principal = await failures.held(client, lookUp(digest))
     if (principal) failures.giveBack(client)
     else failures.failed(client, 'gateway')
@@ -177,7 +177,8 @@ export function createGatewayKeys(
     principalOf(api_key, client = 'unknown') {
       if (!isKeyShaped(api_key)) return undefined
       if (!digests.has(api_key) && forms?.isForged(api_key)) {
-        if (!failures.take(client)) return Promise.reject(failures.refuse(client, 'gateway'))
+        if (!failures.take(client))
+          return failures.refuse(client, 'gateway').then((error) => Promise.reject(error))
         failures.failed(client, 'gateway')
         return undefined
       }

@@ -50,6 +50,13 @@ export const securitySection = Type.Object(
       minimum: 1,
       maximum: 1_000_000,
     }),
+    auth_failures_delay_ms: Type.Integer({
+      description:
+        'How long the answer `TOO_MANY_FAILURES` is held back, so that an address that guesses keys cannot try them as fast as it can send. 0 answers at once.',
+      default: 1_000,
+      minimum: 0,
+      maximum: 10_000,
+    }),
   },
   { description: 'Keys and windows of authentication.' },
 )
