@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { refused } from '../gateway/rpc/answer.ts'
 import { refuse } from '../gateway/rpc/rpc-error.ts'
-import { alone } from '../gateway/rpc/serve.ts'
+import { alone } from '../gateway/rpc/served.ts'
 import { silentLog } from '../lib/log.ts'
 import { type AccessShares, createAccessLog } from './access-log.ts'
 import { noFacts } from './exchange.ts'

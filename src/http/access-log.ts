@@ -1,7 +1,7 @@
 import type { Reason } from '../contract/errors/errors.ts'
 import type { Principal } from '../domain/access/principal.ts'
 import type { Network } from '../gateway/network.ts'
-import type { Served } from '../gateway/rpc/serve.ts'
+import type { Served } from '../gateway/rpc/served.ts'
 import type { Log } from '../lib/log.ts'
 import type { Finished } from './exchange.ts'
 import type { Routes } from './routes.ts'

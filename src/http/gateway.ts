@@ -4,7 +4,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { type Paid, smallBodyBytes } from '../domain/access/admit.ts'
-import type { Served } from '../gateway/rpc/serve.ts'
+import type { Served } from '../gateway/rpc/served.ts'
 import type { ClientAddress } from './clients/client-address.ts'
 import { createDrainPace } from './clients/drain-pace.ts'
 import type { Bound, Shares } from './clients/shares.ts'

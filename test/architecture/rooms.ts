@@ -231,6 +231,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'methods',
     'rpc-error',
     'serve',
+    'served',
     'syncing',
     'topics',
   ],

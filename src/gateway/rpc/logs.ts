@@ -15,41 +15,16 @@ import type { Progress } from '../cache/progress.ts'
 import type { Session } from '../streams/session.ts'
 import { type Answer, answered, type Dispatch, failed, refused } from './answer.ts'
 import { type BranchCheck, reachBranch, type Standing } from './branch-check.ts'
-import { filterHash, type LogFilter } from './check-filter.ts'
+import type { LogFilter } from './check-filter.ts'
 import { isQuantity, toNumber, toQuantity } from './encodings.ts'
-import {
-  heightOf,
-  isContradictory,
-  nodeTagsOf,
-  ranged,
-  rangeTooLarge,
-  written,
-} from './log-range.ts'
+import { createLogPlanner, type LogPlan } from './log-plan.ts'
+import { nodeTagsOf, ranged, rangeTooLarge } from './log-range.ts'
 import { createLogSplitter, type SplitLogs } from './log-splitter.ts'
 import { createNodeTags } from './log-tags.ts'
 import type { Method } from './methods.ts'
 import { isNull, isRefusedRange } from './node-errors.ts'
 import { refuse } from './rpc-error.ts'
-import { plainFilter, withTopics } from './topics.ts'
-
-/** What is asked of the nodes. */
-type Query = {
-  key: string
-  params: RawJson
-  filter: LogFilter
-  /** Logs with fewer topics are left out. */
-  leastTopics: number
-  /** The range that may be asked for in parts; -1 where it may not. */
-  from: number
-  to: number
-  /** The block that the answer depends on; -1 and empty when not known. */
-  number: number
-  hash: string
-  minBlock: number
-  isKept: boolean
-  /** One block by a hash that is not among the last ones of the chain. */
-  isUnknownHash: boolean
-}
+import { withTopics } from './topics.ts'
 
 // Splits of one range across a switch of the branch. A chain that never rests must not hold a call for ever.
 const maxSplits = 3
@@ -59,8 +34,8 @@ const unseen = { result: '', begun: -1, generation: -1 }
 const unknownBlock = refuse('LOG_BLOCK_NOT_FOUND', 'unknown block')
 const noBlock = { ok: false, error: unknownBlock.error } as const
 
-/** Makes the way of `getLogs`: pinned to blocks, split where nodes refuse the range. */
-export function createLogs(options: {
+/** What `getLogs` is answered with. */
+type LogsOptions = {
   pool: Pool
   view: Canonical
   cache: AnswerCache | undefined
@@ -70,223 +45,14 @@ export function createLogs(options: {
   progress: Progress
   branch: BranchCheck
   now(): number
-}): Dispatch {
-  const { pool, view, cache, flights, timeoutMs, maxLogRange, progress, now, branch } = options
-  const split = createLogSplitter({ pool, now, timeoutMs })
+}
+
+/** Makes the way of `getLogs`: pinned to blocks, split where nodes refuse the range. */
+export function createLogs(options: LogsOptions): Dispatch {
+  const { pool, view, cache, flights, timeoutMs, maxLogRange, progress } = options
+  const planner = createLogPlanner({ view, progress, maxLogRange, isCached: cache !== undefined })
   const nodeTags = createNodeTags({ pool, view, timeoutMs })
-
-  /** Parts that were read before and after a change of the chain do not belong together. */
-  const splitAtRest: SplitLogs = async (...range) => {
-    for (let attempt = 0; attempt < maxSplits; attempt++) {
-      const begun = view.generation()
-      const outcome = await split(...range)
-      if ('failure' in outcome || !outcome.ok) return outcome
-      if (view.isLinking()) await view.settle()
-      if (begun === view.generation()) return outcome
-    }
-    return { failure: 'ABORTED' }
-  }
-
-  const plan = (method: Method, raw: RawJson, given: LogFilter, session: Session): Query => {
-    const head = progress.usableHead(session)
-    const minBlock = progress.lowest(session)
-    const { filter, leastTopics } = plainFilter(given)
-    const params = written(given, filter, raw, filter === given)
-    // The plan where nothing is known: a node gets the parameters of the client, and the answer is not kept.
-    // The lowest block is part of the key, so that keys which have seen different heads do not share an
-    // answer.
-    const live: Query = {
-      key: `${method.name}>${minBlock}${raw}`,
-      params,
-      filter,
-      leastTopics,
-      from: -1,
-      to: -1,
-      number: -1,
-      hash: '',
-      minBlock,
-      isKept: false,
-      isUnknownHash: false,
-    }
-    // A range beside a hash: every node has its own error for it, which the client gets.
-    if (isContradictory(given)) return live
-    const hash = filterHash(given)?.toLowerCase()
-    if (hash !== undefined) {
-      const number = view.numberOf(hash) ?? -1
-      // Of a hash that is not in the window it is not known whether it is canonical: `confirm` asks for the
-      // block.
-      const isKnown = number >= 0
-      const key = method.name + raw
-      return { ...live, key, number, hash, isKept: isKnown, isUnknownHash: !isKnown }
-    }
-    const isFixed = isQuantity(given.fromBlock) && isQuantity(given.toBlock)
-    const isPending = given.fromBlock === 'pending' || given.toBlock === 'pending'
-    // Pending logs have no block that an entry could be removed with.
-    if (isPending || (!head && !isFixed)) return live
-    const height = head?.number ?? -1
-    const from = heightOf(given.fromBlock, height)
-    const to = heightOf(given.toBlock, height)
-    // A range that runs backwards or begins after the head: nodes say what they think of it.
-    if (from > to || (head && from > height)) return live
-    // What lies beyond the head may be there already: a node is asked as the client asked.
-    if (!cache || !head || to > height) return { ...live, from, to }
-    return {
-      ...live,
-      key: isFixed ? method.name + raw : `${method.name}@${height}${raw}`,
-      params: isFixed ? params : ranged(filter, from, to),
-      from,
-      to,
-      number: to,
-      hash: view.hashAt(to) ?? (to === height ? head.hash : ''),
-      // A node below the end of the range would leave logs out without an error.
-      minBlock: minBlock < 0 ? -1 : Math.max(to, progress.leastOf(session)),
-      isKept: true,
-    }
-  }
-
-  const keep = ({ key, number, hash }: Query, result: RawJson) => {
-    if (result === 'null') return
-    // Only what is final, or belongs to a block that is canonical now: an entry is found again by its block.
-    if (number <= view.final() || (hash !== '' && view.hashAt(number) === hash))
-      cache?.keep(key, { result, number, hash }, view)
-  }
-
-  /**
-   * What a node refuses is asked for up to the head, then in parts. When that does not help either the
-   * first error is the answer: it is about what the client asked for.
-   */
-  const narrow = async (request: PoolRequest, query: Query, first: RpcReply) => {
-    const { filter, from, to } = query
-    const end = Math.min(to, view.head()?.number ?? -1)
-    let outcome: PoolOutcome = first
-    if (from <= end && end < to)
-      outcome = await pool.request({ ...request, params: ranged(filter, from, end) })
-    if (!('failure' in outcome) && !outcome.ok && from < end && isRefusedRange(outcome.error))
-      outcome = await splitAtRest(request, filter, from, end)
-    // An error of a part is about blocks that the client did not name. Only our own errors pass.
-    const isOurs =
-      'failure' in outcome
-        ? outcome.failure === 'ABORTED'
-        : outcome.ok || reasonOf(outcome.error) !== undefined
-    return isOurs ? outcome : first
-  }
-
-  /** EIP-234: of a block that is not in the chain there are no logs, not even none. */
-  const confirm = async (method: Method, { hash }: Query, reply: RpcReply & { ok: true }) => {
-    let number = numberIn(reply.result, 'blockNumber')
-    if (number < 0) {
-      const outcome = await pool.request({
-        method: method.name.replace(/getLogs$/, 'getBlockByHash'),
-        params: `["${hash}",false]`,
-        idempotent: true,
-        timeoutMs,
-        isUseless: isNull,
-      })
-      if ('failure' in outcome || !outcome.ok) return outcome
-      if (outcome.result === 'null') return { ok: false as const, error: unknownBlock.error }
-      number = numberIn(outcome.result, 'number')
-    }
-    // Nodes keep orphaned blocks for a while and answer for them.
-    const best = view.bestHashAt(number)
-    const isOrphaned = view.isGone(hash) || (best !== undefined && best !== hash)
-    return isOrphaned ? { ok: false as const, error: unknownBlock.error } : reply
-  }
-
-  /** Asks the nodes; `begun` is the generation of the chain at that time. */
-  const fetchOnce = (
-    method: Method,
-    query: Query,
-    done: (outcome: PoolOutcome, begun: number) => void,
-  ) => {
-    const { params, minBlock, from } = query
-    const begun = view.generation()
-    const request: PoolRequest = {
-      method: method.name,
-      params,
-      idempotent: true,
-      timeoutMs,
-      isUseless: (reply) =>
-        isNull(reply) || (reply.ok && standingOf(query, reply.result, begun) === 'off'),
-    }
-    if (minBlock >= 0) request.minBlock = minBlock
-    const finish = (outcome: PoolOutcome) => {
-      if ('failure' in outcome || !outcome.ok) return done(outcome, begun)
-      const fixed = method.fix ? method.fix(outcome, []) : outcome
-      const isTrimmed = fixed.ok && query.leastTopics > 0
-      done(isTrimmed ? trimmed(fixed.result, query.leastTopics) : fixed, begun)
-    }
-    pool.send(request, (outcome) => {
-      if ('failure' in outcome || outcome.ok || from < 0) return finish(outcome)
-      narrow(request, query, outcome).then(finish, () => done({ failure: 'ABORTED' }, begun))
-    })
-  }
-
-  const standingOf = ({ from, to, hash }: Query, result: RawJson, begun: number): Standing => {
-    // Asked for by its hash, and gone meanwhile: EIP-234 wants an error, also where it has no logs.
-    if (from < 0 && hash !== '' && view.isGone(hash)) return 'off'
-    // A range that was read across a switch may lack logs of either branch.
-    const standing = from >= 0 ? branch.since(begun, to) : 'on'
-    if (standing !== 'on') return standing
-    return result === '[]' ? 'on' : standingOfLogs(result, begun)
-  }
-
-  // An answer is looked at twice: by the pool, which may ask another node, and when it has arrived.
-  let seen = unseen
-  const standingOfLogs = (result: RawJson, begun: number): Standing => {
-    const generation = view.generation()
-    const isSettled = !view.isLinking() && !view.isDeepening()
-    const isSame = seen.generation === generation && seen.begun === begun && seen.result === result
-    if (isSettled && isSame) {
-      seen = unseen
-      return 'on'
-    }
-    const standing = branch.logs(result, begun)
-    seen = standing === 'on' ? { result, begun, generation } : unseen
-    return standing
-  }
-
-  const conclude = (
-    method: Method,
-    query: Query,
-    { outcome, begun }: { outcome: PoolOutcome; begun: number },
-    land: Land,
-  ) => {
-    if ('failure' in outcome || !outcome.ok) return land(outcome)
-    if (query.isKept && begun === view.generation()) keep(query, outcome.result)
-    if (!query.isUnknownHash) return land(outcome)
-    confirm(method, query, outcome).then(land, () => land({ failure: 'ABORTED' }))
-  }
-
-  const fetch = (method: Method, query: Query, land: Land) =>
-    fetchOnce(method, query, (outcome, begun) => {
-      const isResult = 'ok' in outcome && outcome.ok
-      if (!isResult || standingOf(query, outcome.result, begun) === 'on')
-        return conclude(method, query, { outcome, begun }, land)
-      reachBranch({
-        view,
-        first: { outcome, begun },
-        fetch: () =>
-          new Promise((resolve) =>
-            fetchOnce(method, query, (outcome, begun) => resolve({ outcome, begun })),
-          ),
-        standingOf: (result, begun) => standingOf(query, result, begun),
-        // EIP-234: the block was asked for by its hash, and has left the chain.
-        ifOff: () => (query.from < 0 && query.hash !== '' ? noBlock : undefined),
-      }).then(
-        (found) => conclude(method, query, found, land),
-        () => land({ failure: 'ABORTED' }),
-      )
-    })
-
-  /** How many blocks a filter covers, as far as the chain reaches. */
-  const isTooWide = ({ fromBlock, toBlock }: LogFilter, session: Session): number => {
-    const height = Math.max(view.head()?.number ?? -1, session.highest)
-    const from = heightOf(fromBlock, height)
-    const to = heightOf(toBlock, height)
-    // `latest` and numbers beyond the head count as the head: the limit is on blocks that exist.
-    const end = height < 0 ? to : Math.min(to, height)
-    return from >= 0 && end - from >= maxLogRange ? from : -1
-  }
+  const fetch = createLogFetch(options)
 
   const answer = (
     method: Method,
@@ -295,9 +61,9 @@ export function createLogs(options: {
     session: Session,
     done: (answer: Answer) => void,
   ) => {
-    const tooWideFrom = isTooWide(filter, session)
+    const tooWideFrom = planner.tooWideFrom(filter, session)
     if (tooWideFrom >= 0) return done(refused(rangeTooLarge(maxLogRange, tooWideFrom)))
-    const query = plan(method, raw, filter, session)
+    const query = planner.plan(method, raw, filter, session)
     // A range with a fixed end shows the client no newer head.
     const see = (number: number) => {
       if (!isQuantity(filter.toBlock)) progress.see(session, number)
@@ -340,6 +106,157 @@ export function createLogs(options: {
 
 type Land = (outcome: PoolOutcome) => void
 
+/** Asks the nodes for a query until the answer is of one branch, keeps it, and lands it. */
+function createLogFetch({ pool, view, cache, timeoutMs, now, branch }: LogsOptions) {
+  const split = createLogSplitter({ pool, now, timeoutMs })
+
+  /** Parts that were read before and after a change of the chain do not belong together. */
+  const splitAtRest: SplitLogs = async (...range) => {
+    for (let attempt = 0; attempt < maxSplits; attempt++) {
+      const begun = view.generation()
+      const outcome = await split(...range)
+      if ('failure' in outcome || !outcome.ok) return outcome
+      if (view.isLinking()) await view.settle()
+      if (begun === view.generation()) return outcome
+    }
+    return { failure: 'ABORTED' }
+  }
+
+  const keep = ({ key, number, hash }: LogPlan, result: RawJson) => {
+    if (result === 'null') return
+    // Only what is final, or belongs to a block that is canonical now: an entry is found again by its block.
+    if (number <= view.final() || (hash !== '' && view.hashAt(number) === hash))
+      cache?.keep(key, { result, number, hash }, view)
+  }
+
+  /**
+   * What a node refuses is asked for up to the head, then in parts. When that does not help either the
+   * first error is the answer: it is about what the client asked for.
+   */
+  const narrow = async (request: PoolRequest, query: LogPlan, first: RpcReply) => {
+    const { filter, from, to } = query
+    const end = Math.min(to, view.head()?.number ?? -1)
+    let outcome: PoolOutcome = first
+    if (from <= end && end < to)
+      outcome = await pool.request({ ...request, params: ranged(filter, from, end) })
+    if (!('failure' in outcome) && !outcome.ok && from < end && isRefusedRange(outcome.error))
+      outcome = await splitAtRest(request, filter, from, end)
+    // An error of a part is about blocks that the client did not name. Only our own errors pass.
+    const isOurs =
+      'failure' in outcome
+        ? outcome.failure === 'ABORTED'
+        : outcome.ok || reasonOf(outcome.error) !== undefined
+    return isOurs ? outcome : first
+  }
+
+  /** EIP-234: of a block that is not in the chain there are no logs, not even none. */
+  const confirm = async (method: Method, { hash }: LogPlan, reply: RpcReply & { ok: true }) => {
+    let number = numberIn(reply.result, 'blockNumber')
+    if (number < 0) {
+      const outcome = await pool.request({
+        method: method.name.replace(/getLogs$/, 'getBlockByHash'),
+        params: `["${hash}",false]`,
+        idempotent: true,
+        timeoutMs,
+        isUseless: isNull,
+      })
+      if ('failure' in outcome || !outcome.ok) return outcome
+      if (outcome.result === 'null') return { ok: false as const, error: unknownBlock.error }
+      number = numberIn(outcome.result, 'number')
+    }
+    // Nodes keep orphaned blocks for a while and answer for them.
+    const best = view.bestHashAt(number)
+    const isOrphaned = view.isGone(hash) || (best !== undefined && best !== hash)
+    return isOrphaned ? { ok: false as const, error: unknownBlock.error } : reply
+  }
+
+  /** Asks the nodes; `begun` is the generation of the chain at that time. */
+  const fetchOnce = (
+    method: Method,
+    query: LogPlan,
+    done: (outcome: PoolOutcome, begun: number) => void,
+  ) => {
+    const { params, minBlock, from } = query
+    const begun = view.generation()
+    const request: PoolRequest = {
+      method: method.name,
+      params,
+      idempotent: true,
+      timeoutMs,
+      isUseless: (reply) =>
+        isNull(reply) || (reply.ok && standingOf(query, reply.result, begun) === 'off'),
+    }
+    if (minBlock >= 0) request.minBlock = minBlock
+    const finish = (outcome: PoolOutcome) => {
+      if ('failure' in outcome || !outcome.ok) return done(outcome, begun)
+      const fixed = method.fix ? method.fix(outcome, []) : outcome
+      const isTrimmed = fixed.ok && query.leastTopics > 0
+      done(isTrimmed ? trimmed(fixed.result, query.leastTopics) : fixed, begun)
+    }
+    pool.send(request, (outcome) => {
+      if ('failure' in outcome || outcome.ok || from < 0) return finish(outcome)
+      narrow(request, query, outcome).then(finish, () => done({ failure: 'ABORTED' }, begun))
+    })
+  }
+
+  const standingOf = ({ from, to, hash }: LogPlan, result: RawJson, begun: number): Standing => {
+    // Asked for by its hash, and gone meanwhile: EIP-234 wants an error, also where it has no logs.
+    if (from < 0 && hash !== '' && view.isGone(hash)) return 'off'
+    // A range that was read across a switch may lack logs of either branch.
+    const standing = from >= 0 ? branch.since(begun, to) : 'on'
+    if (standing !== 'on') return standing
+    return result === '[]' ? 'on' : standingOfLogs(result, begun)
+  }
+
+  // An answer is looked at twice: by the pool, which may ask another node, and when it has arrived.
+  let seen = unseen
+  const standingOfLogs = (result: RawJson, begun: number): Standing => {
+    const generation = view.generation()
+    const isSettled = !view.isLinking() && !view.isDeepening()
+    const isSame = seen.generation === generation && seen.begun === begun && seen.result === result
+    if (isSettled && isSame) {
+      seen = unseen
+      return 'on'
+    }
+    const standing = branch.logs(result, begun)
+    seen = standing === 'on' ? { result, begun, generation } : unseen
+    return standing
+  }
+
+  const conclude = (
+    method: Method,
+    query: LogPlan,
+    { outcome, begun }: { outcome: PoolOutcome; begun: number },
+    land: Land,
+  ) => {
+    if ('failure' in outcome || !outcome.ok) return land(outcome)
+    if (query.isKept && begun === view.generation()) keep(query, outcome.result)
+    if (!query.isUnknownHash) return land(outcome)
+    confirm(method, query, outcome).then(land, () => land({ failure: 'ABORTED' }))
+  }
+
+  return (method: Method, query: LogPlan, land: Land): void =>
+    fetchOnce(method, query, (outcome, begun) => {
+      const isResult = 'ok' in outcome && outcome.ok
+      if (!isResult || standingOf(query, outcome.result, begun) === 'on')
+        return conclude(method, query, { outcome, begun }, land)
+      reachBranch({
+        view,
+        first: { outcome, begun },
+        fetch: () =>
+          new Promise((resolve) =>
+            fetchOnce(method, query, (outcome, begun) => resolve({ outcome, begun })),
+          ),
+        standingOf: (result, begun) => standingOf(query, result, begun),
+        // EIP-234: the block was asked for by its hash, and has left the chain.
+        ifOff: () => (query.from < 0 && query.hash !== '' ? noBlock : undefined),
+      }).then(
+        (found) => conclude(method, query, found, land),
+        () => land({ failure: 'ABORTED' }),
+      )
+    })
+}
+
 const trimmed = (result: RawJson, least: number): RpcReply => ({
   ok: true,
   result: withTopics(result, least) ?? result,
@@ -358,7 +275,7 @@ const numberIn = (text: RawJson, name: keyof typeof numbers): number => {
 const reasonOf = (error: RawJson) =>
   gatewayReasons.find((reason) => error.includes(`"source":"gateway","reason":"${reason}"`))
 
-function answerOf(outcome: PoolOutcome, { number, hash, isKept }: Query): Answer {
+function answerOf(outcome: PoolOutcome, { number, hash, isKept }: LogPlan): Answer {
   if ('failure' in outcome) return failed(outcome.failure)
   if (!outcome.ok) {
     const reason = reasonOf(outcome.error)

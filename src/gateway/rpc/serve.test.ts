@@ -7,7 +7,8 @@ import { silentLog } from '../../lib/log.ts'
 import type { Network } from '../network.ts'
 import { answered } from './answer.ts'
 import { createEnvelopeReader, type RpcCall } from './envelope.ts'
-import { createServe, type Served } from './serve.ts'
+import { createServe } from './serve.ts'
+import type { Served } from './served.ts'
 
 const principal: Principal = { organization_id: 'o', credential_id: 'k', role: 'ROLE_MEMBER' }
 

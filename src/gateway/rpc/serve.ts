@@ -15,29 +15,17 @@ import {
   smallBodyBytes,
 } from '../../domain/access/admit.ts'
 import type { Principal } from '../../domain/access/principal.ts'
-import { type Decision, isBlocked, retryAfterSeconds } from '../../domain/limits/decision.ts'
+import type { Decision } from '../../domain/limits/decision.ts'
 import { largeAnswerBytes } from '../../domain/limits/loop-pace.ts'
 import { isDatabaseUnavailable } from '../../storage/pg/errors.ts'
 import type { Network } from '../network.ts'
 import type { Session } from '../streams/session.ts'
 import { type Answer, refused } from './answer.ts'
 import { createAnswerTurns } from './answer-turns.ts'
+import { createBatches } from './batch.ts'
 import { glimpseId, maxDepth, type ReadEnvelope, type RpcCall, tooDeep } from './envelope.ts'
-import { errorAnswer, type Refusal, refuse, resultAnswer, resultPieces } from './rpc-error.ts'
-
-/** The answer to a body, for whatever carries it. */
-export type Served = {
-  status: number
-  /** Empty when nothing is answered. */
-  body: RawJson
-  /** The body in pieces, where it is large. Whatever reads a character of `body` makes one text of it, which is a copy. */
-  pieces?: readonly RawJson[]
-  decision: Decision | undefined
-  hit: boolean | undefined
-  number: number
-  hash: string
-  retryAfter: number | undefined
-}
+import { type Refusal, refuse, resultPieces } from './rpc-error.ts'
+import { alone, noteLarge, overLimit, retryAfterOf, type Served, textOf } from './served.ts'
 
 /**
  * Answers a body of one or many calls; `done` is called exactly once. `ahead` is what was counted when the
@@ -51,14 +39,6 @@ export type Serve = (
   ahead?: Paid,
 ) => void
 
-/** Calls of one batch that are on their way at the same time. */
-// A batch must not take all slots of the nodes from the other clients.
-const atOnce = 100
-/** Calls of one batch that are begun in one turn of the event loop. */
-// Answers from the cache come at once; without a bound a large batch of them would hold up the event loop.
-const perTurn = 32
-
-const tooLarge = refused(refuse('RESPONSE_TOO_LARGE', 'The answers of the batch are too large.'))
 const tooManyValues = refuse(
   'BODY_TOO_LARGE',
   `The body holds more than ${maxBodyValues} values.`,
@@ -87,31 +67,9 @@ export function createServe(options: {
   admission: Admission
   maxBatchBytes: number
 }): Serve {
-  const { read, admission, maxBatchBytes } = options
+  const { read, admission } = options
   const turns = createAnswerTurns(admission)
-
-  const noteAnswer = ({ principal }: Session, { length }: RawJson, hit: boolean | undefined) => {
-    if (length > largeAnswerBytes)
-      admission.pace.answer(principal.organization_id, length, hit === true)
-  }
-
-  /** Admits as many of the calls as fit, the first ones first. */
-  const admitPart = async (
-    organization_id: string,
-    chain: string,
-    whole: Decision,
-  ): Promise<{ admitted: number; decision: Decision }> => {
-    let decision = whole
-    // Others may take what is left in between, so that it is looked at again, and not for ever.
-    for (let attempt = 0; attempt < 3; attempt++) {
-      const room = Math.min(...decision.windows.map(({ remaining }) => remaining))
-      if (!(room >= 1)) break
-      decision = await admission.admit(organization_id, chain, room)
-      if (decision.allowed)
-        return { admitted: room, decision: { ...whole, windows: decision.windows } }
-    }
-    return { admitted: 0, decision: whole }
-  }
+  const { serveBatch, serveRest } = createBatches(options)
 
   const serveSingle = (
     network: Network,
@@ -133,72 +91,11 @@ export function createServe(options: {
         retryAfter: refusal?.retryAfter,
       }
       if (served.body.length > largeAnswerBytes) {
-        noteAnswer(session, served.body, hit)
+        noteLarge(admission.pace, session, served.body, hit)
         if (answer.ok) served.pieces = resultPieces(id as RawJson, answer.text)
       }
       done(served)
     })
-  }
-
-  const serveBatch = (
-    network: Network,
-    session: Session,
-    calls: readonly RpcCall[],
-    admitted: number,
-    decision: Decision,
-    done: (served: Served) => void,
-  ) => {
-    const texts: RawJson[] = new Array(calls.length).fill('')
-    const over = admitted < calls.length ? refused(overLimit(decision)) : undefined
-    let bytes = 0
-    let left = calls.length
-    let next = 0
-    let hit: boolean | undefined
-    const finish = (index: number, call: RpcCall, answer: Answer) => {
-      if (answer.hit !== undefined) hit = answer.hit && hit !== false
-      // A notification has no id and no answer (JSON-RPC 2.0, section 4.1), but it is executed and counted.
-      if (call.id !== undefined) {
-        const text = textOf(call.id, answer)
-        bytes += text.length
-        // In the order in which calls end: an answer that does not fit any more becomes an error, and those before it stay.
-        texts[index] = bytes > maxBatchBytes ? textOf(call.id, tooLarge) : text
-      }
-      if (--left > 0) return start()
-      const body = texts.filter(Boolean).join(',')
-      noteAnswer(session, body, hit)
-      // 429 only if no call was admitted: clients would repeat a batch that was partly executed.
-      const none = over !== undefined && admitted === 0
-      done({
-        status: none ? (over.refusal?.status ?? 429) : body === '' ? 204 : 200,
-        body: body === '' ? '' : `[${body}]`,
-        decision,
-        hit,
-        number: -1,
-        hash: '',
-        retryAfter: over && retryAfterOf(decision),
-      })
-    }
-    // Answers may come at once, so that this is a loop and not a recursion.
-    let starting = false
-    const resume = () => {
-      starting = false
-      start()
-    }
-    const start = () => {
-      if (starting) return
-      starting = true
-      for (let begun = 0; next < calls.length && next - (calls.length - left) < atOnce; begun++) {
-        if (begun === perTurn) return void setImmediate(resume)
-        const index = next++
-        const call = calls[index] as RpcCall
-        if (over && index >= admitted) {
-          network.countRefused(call, session, over)
-          finish(index, call, over)
-        } else network.call(call, session, (answer) => finish(index, call, answer))
-      }
-      starting = false
-    }
-    start()
   }
 
   /** Serves a body of one call, or refuses the call. */
@@ -266,24 +163,6 @@ export function createServe(options: {
       if (!batch) return proceed(network, principal, calls[0] as RpcCall, decision, done)
       serveRest(network, principal, calls, paid, decision, done).catch((error) => fail(error, done))
     })
-  }
-
-  /** Admits the calls of a batch beyond those that were paid for before it was read, and serves it. */
-  const serveRest = async (
-    network: Network,
-    principal: Principal,
-    calls: readonly RpcCall[],
-    paid: number,
-    first: Decision,
-    done: (served: Served) => void,
-  ): Promise<void> => {
-    const { organization_id } = principal
-    const session = network.sessionOf(principal)
-    if (calls.length <= paid) return serveBatch(network, session, calls, calls.length, first, done)
-    const rest = await admission.admit(organization_id, network.chain, calls.length - paid)
-    if (rest.allowed) return serveBatch(network, session, calls, calls.length, rest, done)
-    const part = await admitPart(organization_id, network.chain, rest)
-    serveBatch(network, session, calls, paid + part.admitted, part.decision, done)
   }
 
   /** Reads and serves a body of which the first call was counted before: a batch is known only when it is read. */
@@ -372,32 +251,3 @@ export function createServe(options: {
 }
 
 const fail = (error: unknown, done: (served: Served) => void): void => done(alone(faultOf(error)))
-
-const textOf = (id: RawJson, { ok, text }: Answer): RawJson =>
-  ok ? resultAnswer(id, text) : errorAnswer(id, text)
-
-/** The answer to a body that is refused as a whole. */
-export const alone = (answer: Answer, id: RawJson = 'null'): Served => ({
-  status: answer.refusal?.status ?? 500,
-  body: textOf(id, answer),
-  decision: undefined,
-  hit: undefined,
-  number: -1,
-  hash: '',
-  retryAfter: answer.refusal?.retryAfter,
-})
-
-// A limit of 0 does not end by waiting.
-const retryAfterOf = (decision: Decision): number | undefined =>
-  isBlocked(decision) ? undefined : retryAfterSeconds(decision)
-
-/** The refusal of a call that does not fit into a window (docs/decisions/limits.md). */
-function overLimit(decision: Decision): Refusal {
-  const { window, limit } = decision
-  if (isBlocked(decision)) return refuse('RATE_LIMIT_BLOCKED')
-  return refuse('RATE_LIMITED', `The limit of ${limit} calls per ${window} is used up.`, {
-    window,
-    limit,
-    retry_after: retryAfterSeconds(decision),
-  })
-}

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Served } from '../../gateway/rpc/serve.ts'
+import type { Served } from '../../gateway/rpc/served.ts'
 import { createBareSockets } from './bare-sockets.ts'
 import type { GatewayFront } from './gateway-front.ts'
 

@@ -8,7 +8,7 @@
 import { isUtf8 } from 'node:buffer'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Served } from '../../gateway/rpc/serve.ts'
+import type { Served } from '../../gateway/rpc/served.ts'
 import { createWithin, type Within } from '../base-path.ts'
 import type { ClientAddress } from '../clients/client-address.ts'
 import { createLargeAnswers, partLength } from '../large-answers.ts'

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { errors } from '../../contract/errors/errors.ts'
 import { refused } from '../../gateway/rpc/answer.ts'
 import { type Refusal, refuse } from '../../gateway/rpc/rpc-error.ts'
-import { alone } from '../../gateway/rpc/serve.ts'
+import { alone } from '../../gateway/rpc/served.ts'
 import { isTemporary, keyChallenge } from '../problems.ts'
 
 /** 16 bytes in base64. */
