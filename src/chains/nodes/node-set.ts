@@ -4,38 +4,23 @@
 // has a time limit and ends with its signal, and that a failing node delays a question only once. The
 // EVM pool shares its rate gate, breaker, latency and status.
 
-import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { ChainUnavailableError } from '../chain.ts'
 import { createAsking, type Question } from './asking.ts'
 import { createBooks } from './books.ts'
 import { NodeFault } from './fault.ts'
 import { canServe, type Demand, type NodeRecord, rankOf } from './node.ts'
-import { createPinning, turnMs } from './pinning.ts'
-import { createShared } from './shared.ts'
+import { createPinning } from './pinning.ts'
+import { createProbing, type ProbeOptions } from './probing.ts'
 import { describeNode, type NodeStatus } from './status.ts'
 import { passGate } from './window-gate.ts'
 
-/** What a node says of itself. */
-export type Probe = {
-  /** Which chain it is of. */
-  identity: string
-  head: number
-  /** The oldest block that it has. */
-  lowest?: number
-}
-
 /** What a set of nodes is made of. */
-export type NodeSetOptions<node extends NodeRecord> = {
-  nodes: readonly node[]
-  clock: Clock
+export type NodeSetOptions<node extends NodeRecord> = ProbeOptions<node> & {
   log: Log
-  probe(node: node, signal: AbortSignal): Promise<Probe>
   faultOf(error: unknown): NodeFault
   /** Whether the configuration names this chain; without it the first node decides. */
   isExpected?: (identity: string) => boolean
-  /** How often every node is probed; without it only when something is asked. */
-  probeEveryMs?: number
   /** Of one call. */
   timeoutMs: number
   probeTimeoutMs?: number
@@ -45,8 +30,6 @@ export type NodeSetOptions<node extends NodeRecord> = {
   behindMs?: number
   /** How long a rate limit is waited for. */
   gatePatienceMs?: number
-  /** Whether the probe passes the rate gate itself, call by call. */
-  isProbeGated?: boolean
   /** Blocks behind the best from which on a node is asked last. */
   maxLag: number
   capabilitiesOf?(node: node): Iterable<string>
@@ -61,7 +44,6 @@ const firstPauseMs = 50
 const longestPauseMs = 400
 // A rate limit is waited for longer than a failure: the answer is certain to come.
 const usualGatePatienceMs = 60_000
-const wrongChainAgainMs = 60_000
 
 /**
  * Keeps the nodes of one network and asks them: one after the other until one answers, the best
@@ -107,86 +89,10 @@ export function createNodeSet<node extends NodeRecord>(options: NodeSetOptions<n
     }
   }
 
-  const probedAt = new Map<node, number>()
-  const probeOne = async (node: node, signal: AbortSignal): Promise<void> => {
-    pinning.begin()
-    probedAt.set(node, clock.now())
-    // A probe that waits at the rate gate between its calls needs the time for that.
-    const isShort = pinning.pinned() === undefined && !options.isProbeGated
-    const limitMs = isShort ? turnMs : probeTimeoutMs
-    const call = () =>
-      books.call(node, (limited) => options.probe(node, limited), {
-        signal,
-        timeoutMs: Math.min(limitMs, probeTimeoutMs),
-      })
-    try {
-      const probe = await (options.isProbeGated ? call() : counted(node, call))
-      node.identity = probe.identity
-      node.head = Math.max(node.head, probe.head)
-      node.lowest = probe.lowest ?? node.lowest
-    } finally {
-      if (!signal.aborted) node.wasProbed = true
-      pinning.judge()
-      changed()
-    }
-    if (!isOurs(node)) throw new NodeFault('refused', 'on another chain')
-  }
-  const shared = new Map(
-    nodes.map((node) => [
-      node,
-      createShared((signal) => probeOne(node, AbortSignal.any([signal, stopping.signal]))),
-    ]),
-  )
-  /** Probes a node; concurrent callers share one probe. */
-  const refresh = (node: node, signal: AbortSignal): Promise<void> => shared.get(node)!(signal)
-
-  /** Probes the nodes until one of them has answered. Gives the newest block that any has shown. */
-  const refreshAny = async (signal: AbortSignal): Promise<number> => {
-    const gateUntil = clock.now() + gatePatienceMs
-    for (;;) {
-      signal.throwIfAborted()
-      const waitMs = await refreshOnce(signal)
-      if (waitMs === 0) return best
-      if (clock.now() + waitMs > gateUntil)
-        throw new ChainUnavailableError('all nodes limit the rate')
-      await clock.sleep(waitMs, signal)
-    }
-  }
-
-  /** Probes the nodes once. Gives how long their rate limits have to be waited for; 0 when one has answered. */
-  const refreshOnce = async (signal: AbortSignal): Promise<number> => {
-    const now = clock.now()
-    const gateMs = () =>
-      Math.min(...usable.map(({ gate }) => gate.waitMs(clock.now())), Number.MAX_SAFE_INTEGER)
-    const isDue = (node: node) =>
-      !isDisconnected(node) &&
-      (!node.isWrongChain || now - (probedAt.get(node) ?? 0) >= wrongChainAgainMs)
-    const usable = nodes.filter((node) => !node.isForked && isDue(node))
-    const passable = usable.filter(({ gate }) => gate.waitMs(now) === 0)
-    if (passable.length === 0 && usable.length > 0) return gateMs()
-    const free = passable.filter(({ breaker }) => breaker.state() !== 'open')
-    try {
-      // Where every node backs off, waiting would be no better than asking.
-      await Promise.any((free.length > 0 ? free : passable).map((node) => refresh(node, signal)))
-    } catch (error) {
-      signal.throwIfAborted()
-      // A refusal for too many requests is no failure: the rate limit is waited for.
-      if (isEveryBusy(error)) return gateMs()
-      // The probe of another node may have decided which chain it is.
-      if (!nodes.some((node) => isOurs(node) && node.isReachable))
-        throw new ChainUnavailableError(`no node answers: ${reasonOf(error)}`)
-    }
-    return 0
-  }
-
-  const watch = async (node: node, everyMs: number): Promise<void> => {
-    while (!stopping.signal.aborted) {
-      if (!isDisconnected(node)) await refresh(node, stopping.signal).catch(() => {})
-      await clock.sleep(everyMs, stopping.signal).catch(() => {})
-    }
-  }
-  const { probeEveryMs } = options
-  const watching = probeEveryMs === undefined ? [] : nodes.map((node) => watch(node, probeEveryMs))
+  const { refresh, refreshAny, ended } = createProbing({
+    ...{ ...options, probeTimeoutMs, gatePatienceMs, isDisconnected, stopped: stopping.signal },
+    ...{ books, pinning, isOurs, changed, counted, best: () => best },
+  })
 
   /** The nodes that can answer, the best first. */
   const choose = (demand: Demand): node[] => {
@@ -312,23 +218,12 @@ export function createNodeSet<node extends NodeRecord>(options: NodeSetOptions<n
     },
     stop: async (): Promise<void> => {
       stopping.abort(new Error('the chain is stopped'))
-      await Promise.all(watching)
+      await ended()
     },
   }
 }
 
-/** Whether all that were asked refused because of too many requests. */
-const isEveryBusy = (error: unknown): boolean =>
-  error instanceof AggregateError &&
-  error.errors.length > 0 &&
-  error.errors.every((one) => one instanceof NodeFault && one.kind === 'busy')
-
 const drawbackOf = ({ isForked, distrustedUntil }: NodeRecord, now: number): string => {
   if (isForked) return 'has another history'
   return distrustedUntil > now ? 'returned invalid data' : ''
-}
-
-const reasonOf = (error: unknown): string => {
-  const first = error instanceof AggregateError ? error.errors[0] : error
-  return first instanceof Error ? first.message : 'none can be probed'
 }

@@ -4,6 +4,15 @@ import { nameOf } from './node-name.ts'
 import type { RateGate } from './rate-gate.ts'
 import { createWindowGate } from './window-gate.ts'
 
+/** What a node says of itself. */
+export type Probe = {
+  /** Which chain it is of. */
+  identity: string
+  head: number
+  /** The oldest block that it has. */
+  lowest?: number
+}
+
 /** What the configuration says of a node, whatever its family. */
 export type NodeConfig = {
   url: string

@@ -68,23 +68,6 @@ export function createFinality(options: {
   const provenState = async (block: BlockName, keys: string[], root: string, signal: AbortSignal) =>
     await readProvenStorage(relay, { keys, block, root, counts }, signal)
 
-  /** The newest block of a relay node, where no block is trusted. */
-  const newestRelay = async (signal: AbortSignal): Promise<BlockName> => {
-    const hash = await relay.ask({
-      method: 'chain_getFinalizedHead',
-      params: [],
-      signal,
-      accept: (result) => (isHash(result) ? result : undefined),
-    })
-    const number = await relay.ask({
-      method: 'chain_getHeader',
-      params: [hash],
-      signal,
-      accept: (result) => Number((result as RawHeader).number),
-    })
-    log.warn({ block: number }, 'authorities of the relay chain taken from a node without proof')
-    return { number, hash }
-  }
   /** The authorities after a block by its state. */
   const setInState = async (block: BlockName, root: string, signal: AbortSignal) => {
     const keys = [setIdKey, authoritiesKey, oldAuthoritiesKey]
@@ -97,35 +80,13 @@ export function createFinality(options: {
     showHead(await headIn(block, root, signal))
     return readSet(bytesOf(id), bytesOf(found), { hasVersion: !list })
   }
-  /** The same by its header, where nodes have pruned the state: the number of the set is in its votes. */
-  const setInHeader = async (block: BlockName, { digest }: RawHeader, signal: AbortSignal) => {
-    const set = nextSet(digest.logs, { id: 0n, weights: new Map() })
-    if (!set)
-      throw new ChainUnavailableError(
-        `nodes of the relay chain have pruned block ${block.number}: trust a newer one, or one that changes the authorities`,
-      )
-    const newest = await relay.ask({
-      method: 'state_getStorage',
-      params: [setIdKey],
-      signal,
-      accept: (result) => bytesOf(result as string).readBigUInt64LE(0),
-    })
-    const id = await relay.ask({
-      method: 'grandpa_proveFinality',
-      params: [block.number + 1],
-      reached: block.number + 1,
-      signal,
-      accept: (result) => findSetId(readProof(result as string), set.weights, newest),
-    })
-    return { ...set, id }
-  }
   const begin = async (signal: AbortSignal) => {
     await relay.set.identity(signal)
-    const block = trusted ?? (await newestRelay(signal))
+    const block = trusted ?? (await newestRelay(relay, log, signal))
     const header = await headerOf(block, signal)
     const set = await setInState(block, header.stateRoot, signal).catch((error: unknown) => {
       if (!(error instanceof BlockMissingError)) throw error
-      return setInHeader(block, header, signal)
+      return setInHeader(relay, block, header, signal)
     })
     anchor = `relay block ${block.number}${trusted ? '' : ', as a node said'}`
     return { block, set }
@@ -243,4 +204,54 @@ export function createFinality(options: {
     anchor: () => anchor,
     stop: relay.stop,
   }
+}
+
+/** The newest block of a relay node, where no block is trusted. */
+async function newestRelay(
+  relay: PolkadotNodes,
+  log: Log,
+  signal: AbortSignal,
+): Promise<BlockName> {
+  const hash = await relay.ask({
+    method: 'chain_getFinalizedHead',
+    params: [],
+    signal,
+    accept: (result) => (isHash(result) ? result : undefined),
+  })
+  const number = await relay.ask({
+    method: 'chain_getHeader',
+    params: [hash],
+    signal,
+    accept: (result) => Number((result as RawHeader).number),
+  })
+  log.warn({ block: number }, 'authorities of the relay chain taken from a node without proof')
+  return { number, hash }
+}
+
+/** The authorities after a block by its header, where nodes have pruned the state: the number of the set is in its votes. */
+async function setInHeader(
+  relay: PolkadotNodes,
+  block: BlockName,
+  { digest }: RawHeader,
+  signal: AbortSignal,
+): Promise<AuthoritySet> {
+  const set = nextSet(digest.logs, { id: 0n, weights: new Map() })
+  if (!set)
+    throw new ChainUnavailableError(
+      `nodes of the relay chain have pruned block ${block.number}: trust a newer one, or one that changes the authorities`,
+    )
+  const newest = await relay.ask({
+    method: 'state_getStorage',
+    params: [setIdKey],
+    signal,
+    accept: (result) => bytesOf(result as string).readBigUInt64LE(0),
+  })
+  const id = await relay.ask({
+    method: 'grandpa_proveFinality',
+    params: [block.number + 1],
+    reached: block.number + 1,
+    signal,
+    accept: (result) => findSetId(readProof(result as string), set.weights, newest),
+  })
+  return { ...set, id }
 }

@@ -79,6 +79,75 @@ const timeOnce = async (work: Work): Promise<number> => {
   return performance.now() - begun
 }
 
+/** Reorganizations, ends and outages: what happens while a chain is read. */
+function describeInterruptions(
+  made: () => ChainHarness,
+  catchUp: (after: Position) => Promise<ChainBlock[]>,
+): void {
+  it('says that the chain left a block, and gives the new branch from the ancestor', async (context) => {
+    const harness = made()
+    const { chain } = harness
+    if (!chain.reorganizes || !harness.reorganize) return context.skip()
+    const ancestor = await chain.head(never)
+    await harness.mine(3)
+    const old = await chain.head(never)
+    await harness.reorganize(3)
+    const events: ChainEvent[] = []
+    for await (const event of chain.follow(old, AbortSignal.timeout(30_000))) events.push(event)
+    expect(events).toEqual([{ kind: 'fork' }])
+    const branch = await catchUp(ancestor)
+    expect(branch).toHaveLength(4)
+    expect(branch[0]!.parent_hash).toEqual(ancestor.hash)
+    expect(branch[2]!.hash).not.toEqual(old.hash)
+    expect((await chain.header(old.number, never))?.hash).toEqual(branch[2]!.hash)
+    const query = [{ address: harness.account(1), asset: chain.native }]
+    await expect(chain.readBalances(query, old, never)).rejects.toThrow('')
+  })
+
+  it('stops following within 100 ms, and gives nothing after', async () => {
+    const harness = made()
+    const { chain } = harness
+    const begin = await chain.head(never)
+    const ms = await timeToEnd(async (signal) => {
+      for await (const event of chain.follow(begin, signal))
+        expect(signal.aborted, event.kind).toBe(false)
+    })
+    expect(ms).toBeLessThan(abortMs)
+  })
+
+  it('aborts any request within 100 ms of its signal', async (context) => {
+    const harness = made()
+    const { chain } = harness
+    if (!harness.setMode) return context.skip()
+    const at = await chain.head(never)
+    await harness.setMode('hanging')
+    try {
+      const query = [{ address: harness.account(1), asset: chain.native }]
+      for (const ask of [
+        (signal: AbortSignal) => chain.head(signal),
+        (signal: AbortSignal) => chain.header(at.number, signal),
+        (signal: AbortSignal) => chain.readBalances(query, at, signal),
+      ])
+        expect(await timeToEnd(ask)).toBeLessThan(abortMs)
+    } finally {
+      await harness.setMode('up')
+    }
+  })
+
+  it('reports that no node answers, and continues when one does', async (context) => {
+    const harness = made()
+    const { chain } = harness
+    if (!harness.setMode) return context.skip()
+    const begin = await chain.head(never)
+    await harness.setMode('down')
+    const query = [{ address: harness.account(1), asset: chain.native }]
+    await expect(chain.readBalances(query, begin, never)).rejects.toThrow(ChainUnavailableError)
+    await harness.setMode('up')
+    await harness.mine(2)
+    expect(await catchUp(begin)).toHaveLength(2)
+  })
+}
+
 /** What every chain must do, whatever its nodes are. */
 export function describeChain(name: string, create: () => Promise<ChainHarness>): void {
   describe(`the chain ${name}`, () => {
@@ -233,59 +302,6 @@ export function describeChain(name: string, create: () => Promise<ChainHarness>)
       expect(counts.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(0)
     })
 
-    it('says that the chain left a block, and gives the new branch from the ancestor', async (context) => {
-      if (!chain.reorganizes || !harness.reorganize) return context.skip()
-      const ancestor = await head()
-      await harness.mine(3)
-      const old = await head()
-      await harness.reorganize(3)
-      const events: ChainEvent[] = []
-      for await (const event of chain.follow(old, AbortSignal.timeout(30_000))) events.push(event)
-      expect(events).toEqual([{ kind: 'fork' }])
-      const branch = await catchUp(ancestor)
-      expect(branch).toHaveLength(4)
-      expect(branch[0]!.parent_hash).toEqual(ancestor.hash)
-      expect(branch[2]!.hash).not.toEqual(old.hash)
-      expect((await chain.header(old.number, never))?.hash).toEqual(branch[2]!.hash)
-      const query = [{ address: harness.account(1), asset: chain.native }]
-      await expect(chain.readBalances(query, old, never)).rejects.toThrow('')
-    })
-
-    it('stops following within 100 ms, and gives nothing after', async () => {
-      const begin = await head()
-      const ms = await timeToEnd(async (signal) => {
-        for await (const event of chain.follow(begin, signal))
-          expect(signal.aborted, event.kind).toBe(false)
-      })
-      expect(ms).toBeLessThan(abortMs)
-    })
-
-    it('aborts any request within 100 ms of its signal', async (context) => {
-      if (!harness.setMode) return context.skip()
-      const at = await head()
-      await harness.setMode('hanging')
-      try {
-        const query = [{ address: harness.account(1), asset: chain.native }]
-        for (const ask of [
-          (signal: AbortSignal) => chain.head(signal),
-          (signal: AbortSignal) => chain.header(at.number, signal),
-          (signal: AbortSignal) => chain.readBalances(query, at, signal),
-        ])
-          expect(await timeToEnd(ask)).toBeLessThan(abortMs)
-      } finally {
-        await harness.setMode('up')
-      }
-    })
-
-    it('reports that no node answers, and continues when one does', async (context) => {
-      if (!harness.setMode) return context.skip()
-      const begin = await head()
-      await harness.setMode('down')
-      const query = [{ address: harness.account(1), asset: chain.native }]
-      await expect(chain.readBalances(query, begin, never)).rejects.toThrow(ChainUnavailableError)
-      await harness.setMode('up')
-      await harness.mine(2)
-      expect(await catchUp(begin)).toHaveLength(2)
-    })
+    describeInterruptions(() => harness, catchUp)
   })
 }

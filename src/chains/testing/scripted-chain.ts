@@ -79,9 +79,6 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
   let reads = 0
   let mode: 'up' | 'down' | 'hanging' = 'up'
   let changed = Promise.withResolvers<void>()
-  const tokens = new Map<string, { contract_type: string; info: TokenInfo }>()
-  const uris = new Map<string, string>()
-  const itemOf = (contract: Buffer, id: bigint) => `${contract.toString('hex')}/${id}`
   const build = (parent: ScriptedBlock | undefined, transactions: readonly ScriptedTransaction[]) =>
     createScriptedBlock({
       family,
@@ -111,6 +108,7 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
     if (mode === 'down') throw new ChainUnavailableError('every node is down')
     while (mode === 'hanging') await Promise.race([changed.promise, aborted(signal)])
   }
+  const tokens = createScriptedTokens(family, pass)
   const at = ({ number, hash }: BlockRef): ScriptedBlock | undefined => {
     const block = blocks[number]
     return block?.hash.equals(hash) ? block : undefined
@@ -200,53 +198,7 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
         return { balance: readOne(block, key, native), block_number: block.number }
       })
     },
-    tokens: {
-      verifyContract: async ({ contract_address, contract_type }, signal) => {
-        await pass(signal)
-        const found = tokens.get(contract_address.toString('hex'))
-        if (!found)
-          return { ok: false, field: 'contract_address', detail: 'There is no contract here.' }
-        if (found.contract_type !== contract_type)
-          return { ok: false, field: 'contract_type', detail: 'The contract is of another type.' }
-        return { ok: true, info: found.info }
-      },
-      readTokenUris: async (assets, signal) => {
-        await pass(signal)
-        return assets.map(
-          ({ contract_address, token_id }) => uris.get(itemOf(contract_address, token_id)) ?? null,
-        )
-      },
-      verifyToken: async ({ asset_type, token_address }, signal) => {
-        await pass(signal)
-        const found = tokens.get(token_address.toString('hex'))
-        if (!found) return { ok: false, field: 'token_address', detail: 'There is no such token.' }
-        const asset = { asset_type, contract_address: token_address, token_id: 0n }
-        return { ok: true, asset, info: found.info }
-      },
-      ...(family.tokenAccounts && {
-        findAccounts: async ({ contract_address }, owners, signal) => {
-          await pass(signal)
-          const known = tokens.has(contract_address.toString('hex'))
-          return owners.map((owner) =>
-            known ? scriptedAccount(contract_address, owner) : undefined,
-          )
-        },
-      }),
-      resolveImport: async ({ asset_type, address, token_address }, signal) => {
-        await pass(signal)
-        const found = token_address && tokens.get(token_address.toString('hex'))
-        if (!address) return { ok: false, field: 'address', detail: 'Is required.' }
-        if (!found || !token_address)
-          return { ok: false, field: 'token_address', detail: 'There is no such token.' }
-        return {
-          ok: true,
-          address,
-          asset: { asset_type, contract_address: token_address, token_id: 0n },
-          token_account_address: Buffer.alloc(0),
-          info: found.info,
-        }
-      },
-    },
+    tokens: tokens.reading,
     stop: async () => {},
     mine: (transactions = []) => {
       blocks.push(build(head(), transactions))
@@ -286,13 +238,8 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
       mode = next
       notify()
     },
-    addToken: (contract_address, contract_type, info = {}) => {
-      const known = { name: null, symbol: null, decimals: null, ...info }
-      tokens.set(contract_address.toString('hex'), { contract_type, info: known })
-    },
-    setTokenUri: (contract_address, token_id, uri) => {
-      uris.set(itemOf(contract_address, token_id), uri)
-    },
+    addToken: tokens.add,
+    setTokenUri: tokens.setUri,
     balanceAt: (query, number) => {
       const { key, native } = queryOf(query)
       return readOne(blocks[number]!, key, native)
@@ -300,5 +247,71 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
     canonical: () => blocks,
     balanceReads: () => reads,
     status: () => ({ chain_id: null, head: head().number }),
+  }
+}
+
+/** The tokens of a scripted chain, as tests add them. */
+function createScriptedTokens(
+  family: Pick<ScriptOptions['family'], 'tokenAccounts'>,
+  pass: (signal: AbortSignal) => Promise<void>,
+) {
+  const tokens = new Map<string, { contract_type: string; info: TokenInfo }>()
+  const uris = new Map<string, string>()
+  const itemOf = (contract: Buffer, id: bigint) => `${contract.toString('hex')}/${id}`
+  const reading: ScriptedChain['tokens'] = {
+    verifyContract: async ({ contract_address, contract_type }, signal) => {
+      await pass(signal)
+      const found = tokens.get(contract_address.toString('hex'))
+      if (!found)
+        return { ok: false, field: 'contract_address', detail: 'There is no contract here.' }
+      if (found.contract_type !== contract_type)
+        return { ok: false, field: 'contract_type', detail: 'The contract is of another type.' }
+      return { ok: true, info: found.info }
+    },
+    readTokenUris: async (assets, signal) => {
+      await pass(signal)
+      return assets.map(
+        ({ contract_address, token_id }) => uris.get(itemOf(contract_address, token_id)) ?? null,
+      )
+    },
+    verifyToken: async ({ asset_type, token_address }, signal) => {
+      await pass(signal)
+      const found = tokens.get(token_address.toString('hex'))
+      if (!found) return { ok: false, field: 'token_address', detail: 'There is no such token.' }
+      const asset = { asset_type, contract_address: token_address, token_id: 0n }
+      return { ok: true, asset, info: found.info }
+    },
+    ...(family.tokenAccounts && {
+      findAccounts: async ({ contract_address }, owners, signal) => {
+        await pass(signal)
+        const known = tokens.has(contract_address.toString('hex'))
+        return owners.map((owner) => (known ? scriptedAccount(contract_address, owner) : undefined))
+      },
+    }),
+    resolveImport: async ({ asset_type, address, token_address }, signal) => {
+      await pass(signal)
+      const found = token_address && tokens.get(token_address.toString('hex'))
+      if (!address) return { ok: false, field: 'address', detail: 'Is required.' }
+      if (!found || !token_address)
+        return { ok: false, field: 'token_address', detail: 'There is no such token.' }
+      return {
+        ok: true,
+        address,
+        asset: { asset_type, contract_address: token_address, token_id: 0n },
+        token_account_address: Buffer.alloc(0),
+        info: found.info,
+      }
+    },
+  }
+
+  return {
+    reading,
+    add: ((contract_address, contract_type, info = {}) => {
+      const known = { name: null, symbol: null, decimals: null, ...info }
+      tokens.set(contract_address.toString('hex'), { contract_type, info: known })
+    }) satisfies ScriptedChain['addToken'],
+    setUri: ((contract_address, token_id, uri) => {
+      uris.set(itemOf(contract_address, token_id), uri)
+    }) satisfies ScriptedChain['setTokenUri'],
   }
 }

@@ -90,12 +90,6 @@ export function createCanonical(options: CanonicalOptions): Canonical {
   const fetcher = createLinkFetcher(options)
   const stopped = new AbortController()
   const shown = createShownHeads({ pool, clock, size: windowSize })
-  const listeners = new Set<(change: Change) => void>()
-  /** Blocks that have left the chain. Above the tip of a shorter branch nothing stands in their place. */
-  const gone = new Set<string>()
-  let links: Links | undefined
-  let final = -1
-  let generation = 0
   let doubt: { hash: string; since: number } | undefined
   let isLinking = false
   let isTicking = false
@@ -108,8 +102,8 @@ export function createCanonical(options: CanonicalOptions): Canonical {
     fetcher,
     clock,
     signal: stopped.signal,
-    links: () => links,
-    final: () => final,
+    links: () => branch.links(),
+    final: () => branch.final(),
   }
   const deepener = createDeepener({
     ...shared,
@@ -130,75 +124,28 @@ export function createCanonical(options: CanonicalOptions): Canonical {
   const finalized = options.readsFinalized
     ? createFinalized({
         ...{ ...options, signal: stopped.signal },
-        found: ({ number, hash }) => {
-          if (links?.at(number)?.hash === hash) final = Math.max(final, number)
-        },
+        found: (block) => branch.settle(block),
       })
     : undefined
+
+  const branch = createBranch({
+    ...{ log, windowSize, maxAside: maxGap + windowSize },
+    // While it is not known whether there is a tag, the deeper bound holds.
+    finalityDepth: () => (finalized && finalized.exists() !== false ? windowSize : finalityDepth),
+    moved: () => {
+      wakeSettlers()
+      doubt = undefined
+      finalized?.look()
+    },
+    restarted: (isLost) => {
+      isCut = isLost
+      if (isCut) deepener.start()
+    },
+  })
 
   const wakeSettlers = () => {
     linked.resolve()
     linked = Promise.withResolvers<void>()
-  }
-
-  const emit = (change: Change) => {
-    for (const listener of listeners) {
-      try {
-        listener(change)
-      } catch (error) {
-        log.error({ err: error }, 'listener for chain changes failed')
-      }
-    }
-  }
-
-  const leave = (hash: string | undefined) => {
-    if (hash !== undefined) gone.add(hash)
-    if (gone.size > windowSize) gone.delete(gone.keys().next().value as string)
-  }
-
-  const moved = (tip: Head) => {
-    wakeSettlers()
-    doubt = undefined
-    // While it is not known whether there is a tag, the deeper bound holds.
-    const depth = finalized && finalized.exists() !== false ? windowSize : finalityDepth
-    final = Math.max(final, tip.number - depth)
-    finalized?.look()
-  }
-
-  /** Starts over at a head that cannot be linked to what is known. */
-  const restart = (head: Head) => {
-    const isFirst = links === undefined
-    if (links) {
-      log.warn({ from: links.tip().number, to: head.number }, 'chain could not be linked')
-      // What was above the new head is none of its ancestors.
-      for (let at = head.number + 1; at <= links.tip().number; at++) leave(links.at(at)?.hash)
-    }
-    links = createLinks({ start: head, windowSize, maxAside: maxGap + windowSize })
-    // Far below its predecessor: blocks that counted as final may be gone as well.
-    if (head.number <= final) final = -1
-    const droppedAbove = final
-    generation++
-    moved(head)
-    isCut = !isFirst
-    if (isCut) deepener.start()
-    emit({ removed: [], added: [head], droppedAbove, isLost: !isFirst })
-  }
-
-  const move = (own: Links, path: Path) => {
-    const [lowest] = path.removed
-    let droppedAbove: number | undefined
-    if (lowest) {
-      if (lowest.number <= final) final = -1
-      droppedAbove = final < 0 ? -1 : lowest.number - 1
-      generation++
-      if (path.added.length === 0)
-        log.warn({ from: own.tip().number, to: lowest.number - 1 }, 'chain rolled back')
-    }
-    for (const { hash } of path.removed) leave(hash)
-    for (const { hash } of path.added) gone.delete(hash)
-    own.apply(path)
-    moved(own.tip())
-    emit({ ...path, droppedAbove, isLost: false })
   }
 
   /** The head to move to; undefined while the tip is right. */
@@ -220,30 +167,30 @@ export function createCanonical(options: CanonicalOptions): Canonical {
 
   /** Moves as far as that needs no node; the head that is left needs links. */
   const advance = (): Head | undefined => {
-    let own = links
+    let own = branch.links()
     while (own) {
       const head = choose(own)
       if (!head) return undefined
       if (head.number - own.tip().number > maxGap) {
-        restart(head)
-        own = links
+        branch.restart(head)
+        own = branch.links()
         continue
       }
       own.put(head)
       const plan = own.plan(head.hash)
       if (plan.kind !== 'path') return head
-      move(own, plan)
+      branch.move(own, plan)
     }
     return undefined
   }
 
   const evaluate = () => {
     if (stopped.signal.aborted || linking.isRunning()) return
-    if (!links) {
+    if (!branch.links()) {
       const [first] = shown.values()
       const head = first?.head ?? pool.head()
       if (!head) return
-      restart(head)
+      branch.restart(head)
     }
     isLinking = advance() !== undefined
     if (isLinking) linking.start()
@@ -257,7 +204,7 @@ export function createCanonical(options: CanonicalOptions): Canonical {
     windowSize,
     epoch: () => epoch,
     advance,
-    restart,
+    restart: branch.restart,
     ended: () => {
       isLinking = false
       wakeSettlers()
@@ -267,7 +214,7 @@ export function createCanonical(options: CanonicalOptions): Canonical {
   })
 
   const isUnsettled = (): boolean => {
-    const tip = links?.tip().hash
+    const tip = branch.links()?.tip().hash
     for (const { head } of shown.values()) if (head.hash !== tip) return true
     return doubt !== undefined
   }
@@ -293,57 +240,153 @@ export function createCanonical(options: CanonicalOptions): Canonical {
   const first = pool.head()
   if (first) shown.assume(first)
 
-  const bestHashAt = (number: number): string | undefined => {
-    if (isLinking || !links) return undefined
-    const block = links.at(number)
-    if (block) return block.hash
-    const lowest = links.lowest()
-    return number === lowest.number - 1 ? lowest.parent_hash : undefined
-  }
+  const bestHashAt = (number: number): string | undefined =>
+    isLinking ? undefined : branch.hashAt(number)
 
   return {
-    head: () => links?.tip(),
+    head: () => branch.links()?.tip(),
     hashAt: (number) => (number > disputes.above() ? undefined : bestHashAt(number)),
     bestHashAt,
     numberOf: (hash) => {
+      const links = branch.links()
       const number = isLinking ? undefined : links?.get(hash)?.number
       if (number === undefined || number > disputes.above()) return undefined
       return links?.at(number)?.hash === hash ? number : undefined
     },
-    isGone: (hash) => {
-      if (gone.has(hash)) return true
-      const block = links?.get(hash)
-      const there = block && links?.at(block.number)
-      return there !== undefined && there.hash !== hash
-    },
+    isGone: branch.isGone,
     isLinking: () => isLinking,
     isDeepening: deepener.isRunning,
-    final: () => final,
-    generation: () => generation,
-    pathFrom: (hash) => links?.pathFrom(hash),
-    lowest: () => links?.lowest(),
-    extend: (block) => links?.extend(block) === true,
+    final: branch.final,
+    generation: branch.generation,
+    pathFrom: (hash) => branch.links()?.pathFrom(hash),
+    lowest: () => branch.links()?.lowest(),
+    extend: (block) => branch.links()?.extend(block) === true,
     async settle() {
       await pool.look()
       evaluate()
       if (isLinking || deepener.isRunning()) await within(shared, maxLinkMs, linked.promise)
     },
-    onChange: (listener) => {
-      listeners.add(listener)
-      return () => void listeners.delete(listener)
-    },
+    onChange: branch.onChange,
     reset() {
       epoch++
-      generation++
-      links = doubt = undefined
-      final = -1
+      doubt = undefined
+      branch.reset()
       shown.reset()
-      gone.clear()
       disputes.find()
     },
     stop() {
       stopped.abort(new Error('stopped'))
       unsubscribe()
+    },
+  }
+}
+
+/** The chosen branch: its links, what is final, and the switch, which is one synchronous step with all listeners. */
+function createBranch(options: {
+  log: Log
+  windowSize: number
+  maxAside: number
+  /** Blocks after which one is final. */
+  finalityDepth(): number
+  /** Within every switch, before the listeners. */
+  moved(): void
+  /** Within a switch to a new beginning: whether the chain before it is lost. */
+  restarted(isLost: boolean): void
+}) {
+  const { log, windowSize, maxAside } = options
+  const listeners = new Set<(change: Change) => void>()
+  /** Blocks that have left the chain. Above the tip of a shorter branch nothing stands in their place. */
+  const gone = new Set<string>()
+  let links: Links | undefined
+  let final = -1
+  let generation = 0
+
+  const emit = (change: Change) => {
+    for (const listener of listeners) {
+      try {
+        listener(change)
+      } catch (error) {
+        log.error({ err: error }, 'listener for chain changes failed')
+      }
+    }
+  }
+
+  const leave = (hash: string | undefined) => {
+    if (hash !== undefined) gone.add(hash)
+    if (gone.size > windowSize) gone.delete(gone.keys().next().value as string)
+  }
+
+  const moved = (tip: Head) => {
+    final = Math.max(final, tip.number - options.finalityDepth())
+    options.moved()
+  }
+
+  /** Starts over at a head that cannot be linked to what is known. */
+  const restart = (head: Head) => {
+    const isFirst = links === undefined
+    if (links) {
+      log.warn({ from: links.tip().number, to: head.number }, 'chain could not be linked')
+      // What was above the new head is none of its ancestors.
+      for (let at = head.number + 1; at <= links.tip().number; at++) leave(links.at(at)?.hash)
+    }
+    links = createLinks({ start: head, windowSize, maxAside })
+    // Far below its predecessor: blocks that counted as final may be gone as well.
+    if (head.number <= final) final = -1
+    const droppedAbove = final
+    generation++
+    moved(head)
+    options.restarted(!isFirst)
+    emit({ removed: [], added: [head], droppedAbove, isLost: !isFirst })
+  }
+
+  const move = (own: Links, path: Path) => {
+    const [lowest] = path.removed
+    let droppedAbove: number | undefined
+    if (lowest) {
+      if (lowest.number <= final) final = -1
+      droppedAbove = final < 0 ? -1 : lowest.number - 1
+      generation++
+      if (path.added.length === 0)
+        log.warn({ from: own.tip().number, to: lowest.number - 1 }, 'chain rolled back')
+    }
+    for (const { hash } of path.removed) leave(hash)
+    for (const { hash } of path.added) gone.delete(hash)
+    own.apply(path)
+    moved(own.tip())
+    emit({ ...path, droppedAbove, isLost: false })
+  }
+
+  return {
+    links: () => links,
+    final: () => final,
+    generation: () => generation,
+    hashAt: (number: number): string | undefined => {
+      const block = links?.at(number)
+      if (block) return block.hash
+      const lowest = links?.lowest()
+      return number + 1 === lowest?.number ? lowest.parent_hash : undefined
+    },
+    restart,
+    move,
+    isGone: (hash: string): boolean => {
+      if (gone.has(hash)) return true
+      const block = links?.get(hash)
+      const there = block && links?.at(block.number)
+      return there !== undefined && there.hash !== hash
+    },
+    /** Counts a block as final, where it is on the branch. */
+    settle: ({ number, hash }: Pick<Head, 'number' | 'hash'>) => {
+      if (links?.at(number)?.hash === hash) final = Math.max(final, number)
+    },
+    onChange: (listener: (change: Change) => void) => {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    reset: () => {
+      generation++
+      links = undefined
+      final = -1
+      gone.clear()
     },
   }
 }

@@ -64,18 +64,12 @@ export function watch(options: HealthOptions): Health {
   const { upstream, clock, log, prefix } = options
   // A node that is disconnected gets no further question of a probe that is under way.
   const ask: Ask = async (method, params) =>
-    isStopped ? notConnected : await options.ask(method, params)
-  let sleeper = new AbortController()
-  let isStopped = false
+    loop.isStopped() ? notConnected : await options.ask(method, params)
   let timeouts = 0
   let askedAt = 0
   let capabilitiesAt = 0
   let reportedUntil = 0
   let subscription: unknown
-  let isProbing = false
-  let isWanted = false
-  /** Resolved by the next probe that begins. */
-  let waiting = Promise.withResolvers<void>()
 
   const probe = async (): Promise<void> => {
     if (!upstream.transport.isOpen() && upstream.transport.kind === 'ws') return miss(notConnected)
@@ -87,7 +81,7 @@ export function watch(options: HealthOptions): Health {
       ask(`${prefix}_syncing`, '[]'),
       ask(`${prefix}_getBlockByNumber`, '["latest",false]'),
     ])
-    if (isStopped) return
+    if (loop.isStopped()) return
     if ('failed' in chain) return miss(chain)
     const chainId = readQuantity(readResult(chain))
     if (chainId === undefined) return miss({ failed: 'bad_reply', detail: 'no chain id' })
@@ -160,11 +154,11 @@ export function watch(options: HealthOptions): Health {
     if (typeof client === 'string') upstream.clientVersion = client.slice(0, 200)
     if ('probeBatch' in upstream.transport) await upstream.transport.probeBatch()
     const found = await probeCapabilities(ask, options)
-    if (isStopped) return
+    if (loop.isStopped()) return
     capabilitiesAt = clock.now() + (found ? capabilitiesEveryMs : capabilitiesAgainMs)
     const capabilities = found ?? new Set<Capability>(upstream.capabilities)
     if (upstream.transport.kind === 'ws') await subscribe()
-    if (isStopped) return
+    if (loop.isStopped()) return
     if (subscription !== undefined) capabilities.add('subscriptions')
     else if (!isFollowing()) capabilities.delete('subscriptions')
     upstream.capabilities = capabilities
@@ -188,38 +182,12 @@ export function watch(options: HealthOptions): Health {
     subscription = undefined
   }
 
-  /** Waits for the time of the next probe. */
-  const pause = async (): Promise<void> => {
-    do {
-      sleeper = new AbortController()
-      const intervalMs = options.intervalMs(subscription !== undefined)
-      const pauseMs = isWanted ? hurriedMs : intervalMs * (0.8 + options.random() * 0.4)
-      await clock.sleep(pauseMs, sleeper.signal).catch(() => {})
-    } while (!isStopped && !isWanted && !sleeper.signal.aborted && isReported())
-  }
-
-  const run = async (): Promise<void> => {
-    while (!isStopped) {
-      isWanted = false
-      isProbing = true
-      const served = waiting
-      waiting = Promise.withResolvers<void>()
-      await probe().catch((error) => log.error({ err: error }, 'probe failed'))
-      isProbing = false
-      served.resolve()
-      if (!isStopped) await pause()
-    }
-    waiting.resolve()
-  }
-  void run()
-
-  const look = (): Promise<void> => {
-    if (isStopped) return Promise.resolve()
-    const { promise } = waiting
-    if (isProbing) isWanted = true
-    else sleeper.abort()
-    return promise
-  }
+  const loop = createProbeLoop({
+    ...{ clock, log, probe, isReported },
+    pauseMs: () => options.intervalMs(subscription !== undefined) * (0.8 + options.random() * 0.4),
+  })
+  const { look } = loop
+  loop.start()
 
   return {
     look,
@@ -227,7 +195,7 @@ export function watch(options: HealthOptions): Health {
       if (!isReported()) void look()
     },
     receive: (sighting) => {
-      if (isStopped || !isFollowing()) return
+      if (loop.isStopped() || !isFollowing()) return
       if (sighting.kind === 'explored') {
         upstream.clientVersion = sighting.clientVersion
         upstream.capabilities = new Set(sighting.capabilities)
@@ -239,7 +207,7 @@ export function watch(options: HealthOptions): Health {
       const isOther = sighting.kind === 'answered' && sighting.chainId !== upstream.chainId
       if (sighting.kind === 'failed' || isOther || !upstream.isVerified) {
         reportedUntil = 0
-        if (!isProbing) void look()
+        if (!loop.isProbing()) void look()
         return
       }
       if (sighting.kind === 'head') {
@@ -269,7 +237,64 @@ export function watch(options: HealthOptions): Health {
       options.changed()
       publish({ kind: 'head', head })
     },
-    stop: () => {
+    stop: loop.stop,
+  }
+}
+
+/** Probes again and again: after a pause, when asked to, or not while another process has just done so. */
+function createProbeLoop(options: {
+  clock: Clock
+  log: Log
+  probe(): Promise<void>
+  pauseMs(): number
+  isReported(): boolean
+}) {
+  const { clock, log, probe, isReported } = options
+  let sleeper = new AbortController()
+  let isStopped = false
+  let isProbing = false
+  let isWanted = false
+  /** Resolved by the next probe that begins. */
+  let waiting = Promise.withResolvers<void>()
+
+  /** Waits for the time of the next probe. */
+  const pause = async (): Promise<void> => {
+    do {
+      sleeper = new AbortController()
+      const pauseMs = isWanted ? hurriedMs : options.pauseMs()
+      await clock.sleep(pauseMs, sleeper.signal).catch(() => {})
+    } while (!isStopped && !isWanted && !sleeper.signal.aborted && isReported())
+  }
+
+  const run = async (): Promise<void> => {
+    while (!isStopped) {
+      isWanted = false
+      isProbing = true
+      const served = waiting
+      waiting = Promise.withResolvers<void>()
+      await probe().catch((error) => log.error({ err: error }, 'probe failed'))
+      isProbing = false
+      served.resolve()
+      if (!isStopped) await pause()
+    }
+    waiting.resolve()
+  }
+
+  const look = (): Promise<void> => {
+    if (isStopped) return Promise.resolve()
+    const { promise } = waiting
+    if (isProbing) isWanted = true
+    else sleeper.abort()
+    return promise
+  }
+
+  return {
+    start: (): void => void run(),
+    /** Probes at once; resolves when a probe that began after the call has ended. */
+    look,
+    isProbing: () => isProbing,
+    isStopped: () => isStopped,
+    stop: (): void => {
       isStopped = true
       sleeper.abort()
     },

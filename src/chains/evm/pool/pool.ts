@@ -14,7 +14,7 @@ import { createHeads } from './heads.ts'
 import type { NodeSharing } from './node-sharing.ts'
 import { createPace } from './pace.ts'
 import { createPoolNode, type PoolNode } from './pool-node.ts'
-import type { BroadcastOutcome, Pool, PoolOutcome } from './pool-types.ts'
+import type { BroadcastOutcome, Pool, PoolOutcome, RawJson } from './pool-types.ts'
 import { isUsable, statusOf, type Upstream, type UpstreamOptions } from './upstream.ts'
 
 /** The bounds of a pool; each has a default. */
@@ -108,44 +108,12 @@ export function createPool(options: PoolOptions): ChangeablePool {
     maxLag: pace.maxLag,
     slowCallMs: pace.slowCallMs,
   })
-  let chainId = options.chainId
+  const pin = createChainPin({
+    ...{ upstreams, log, network: options.network, chainId: options.chainId },
+    pinned: (id) => options.blockTimeOf?.(id).then(pace.know, () => {}),
+  })
   let isAwake = false
   let isStopped = false
-  let isLearned = false
-
-  const learnBlockTime = (id: number): void => {
-    if (isLearned) return
-    isLearned = true
-    options.blockTimeOf?.(id).then(pace.know, () => {})
-  }
-
-  // The first node in the order of the configuration decides, not the fastest.
-  const judgeChains = (): void => {
-    for (const upstream of upstreams) {
-      // An earlier node that was not probed yet may still answer.
-      if (chainId !== undefined || !upstream.wasProbed) break
-      if (upstream.isReachable && upstream.chainId !== null) {
-        chainId = upstream.chainId
-        log.debug({ network: options.network, chain_id: chainId }, 'the chain id is pinned')
-      }
-    }
-    if (chainId === undefined) return
-    learnBlockTime(chainId)
-    for (const upstream of upstreams) {
-      if (!upstream.isReachable || upstream.chainId === null) continue
-      const isWrong = upstream.chainId !== chainId
-      if (isWrong && !upstream.isWrongChain)
-        log.error(
-          { network: options.network, upstream: upstream.name, chain_id: upstream.chainId },
-          'upstream is on another chain and is not used',
-        )
-      upstream.isWrongChain = isWrong
-      upstream.isVerified = !isWrong
-    }
-  }
-
-  const isRight = (quantity: unknown): boolean =>
-    chainId !== undefined && readQuantity(quantity) === chainId
 
   const { sharing } = options
   const add = (configured: UpstreamOptions): Member => {
@@ -154,8 +122,8 @@ export function createPool(options: PoolOptions): ChangeablePool {
       ...{ configured, prefix, clock, log, random, limits, timers, ask },
       intervalMs: pace.probeIntervalMs,
       probeTimeoutMs: pace.probeTimeoutMs,
-      judgeChain: judgeChains,
-      isRightChain: isRight,
+      judgeChain: pin.judge,
+      isRightChain: pin.isRight,
       showHead: (upstream, head) => {
         pace.see(head.number)
         heads.show(upstream, head, clock.now())
@@ -244,24 +212,11 @@ export function createPool(options: PoolOptions): ChangeablePool {
   return {
     send: caller.call,
     request: (request) => new Promise<PoolOutcome>((resolve) => caller.call(request, resolve)),
-    broadcast: async (rawTransaction, timeoutMs = limits.timeoutMs) => {
-      const end = clock.now() + timeoutMs
-      const patience = () => Math.min(end, clock.now() + limits.patienceMs)
-      let deadline = patience()
-      let last: BroadcastOutcome = { failure: 'NO_UPSTREAM', asked: 0 }
-      for (;;) {
-        const sent = await broadcast({ upstreams, ask, prefix }, rawTransaction, timeoutMs)
-        if (sent) {
-          const { isInterrupted, ...outcome } = sent
-          if (!isInterrupted || clock.now() >= end) return outcome
-          // It is sent again, which is harmless: a node that has it already accepts it.
-          last = outcome
-          deadline = patience()
-        } else if (clock.now() >= deadline) return last
-        await clock.sleep(50)
-      }
-    },
-    chainId: () => chainId,
+    broadcast: (rawTransaction, timeoutMs = limits.timeoutMs) =>
+      broadcastPatiently({ upstreams, ask, prefix, clock }, rawTransaction, {
+        ...{ timeoutMs, patienceMs: limits.patienceMs },
+      }),
+    chainId: pin.chainId,
     head: heads.best,
     can: (capability) =>
       upstreams.some((upstream) => isUsable(upstream) && upstream.capabilities.has(capability)),
@@ -334,3 +289,71 @@ const sharedNameOf = ({ url, headers = {} }: UpstreamOptions): string =>
   createHash('sha256')
     .update(JSON.stringify([url, headers]))
     .digest('hex')
+
+/** Which chain the nodes are on. The first node in the order of the configuration decides, not the fastest. */
+function createChainPin(options: {
+  upstreams: readonly Upstream[]
+  log: Log
+  network: string
+  chainId: number | undefined
+  /** Called once, as soon as the chain is known. */
+  pinned(chainId: number): void
+}) {
+  const { upstreams, log, network } = options
+  let { chainId } = options
+  let isKnown = false
+  return {
+    chainId: () => chainId,
+    isRight: (quantity: unknown): boolean =>
+      chainId !== undefined && readQuantity(quantity) === chainId,
+    /** Marks the nodes of another chain. */
+    judge: (): void => {
+      for (const upstream of upstreams) {
+        // An earlier node that was not probed yet may still answer.
+        if (chainId !== undefined || !upstream.wasProbed) break
+        if (upstream.isReachable && upstream.chainId !== null) {
+          chainId = upstream.chainId
+          log.debug({ network, chain_id: chainId }, 'the chain id is pinned')
+        }
+      }
+      if (chainId === undefined) return
+      if (!isKnown) options.pinned(chainId)
+      isKnown = true
+      for (const upstream of upstreams) {
+        if (!upstream.isReachable || upstream.chainId === null) continue
+        const isWrong = upstream.chainId !== chainId
+        if (isWrong && !upstream.isWrongChain)
+          log.error(
+            { network, upstream: upstream.name, chain_id: upstream.chainId },
+            'upstream is on another chain and is not used',
+          )
+        upstream.isWrongChain = isWrong
+        upstream.isVerified = !isWrong
+      }
+    },
+  }
+}
+
+/** Sends a transaction to the nodes, and waits for one where there is none. */
+async function broadcastPatiently(
+  to: Parameters<typeof broadcast>[0] & { clock: Clock },
+  rawTransaction: RawJson,
+  { timeoutMs, patienceMs }: { timeoutMs: number; patienceMs: number },
+): Promise<BroadcastOutcome> {
+  const { clock } = to
+  const end = clock.now() + timeoutMs
+  const patience = () => Math.min(end, clock.now() + patienceMs)
+  let deadline = patience()
+  let last: BroadcastOutcome = { failure: 'NO_UPSTREAM', asked: 0 }
+  for (;;) {
+    const sent = await broadcast(to, rawTransaction, timeoutMs)
+    if (sent) {
+      const { isInterrupted, ...outcome } = sent
+      if (!isInterrupted || clock.now() >= end) return outcome
+      // It is sent again, which is harmless: a node that has it already accepts it.
+      last = outcome
+      deadline = patience()
+    } else if (clock.now() >= deadline) return last
+    await clock.sleep(50)
+  }
+}
