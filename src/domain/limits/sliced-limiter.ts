@@ -59,43 +59,14 @@ const maxWaiting = 10_000
 export function createSlicedLimiter(options: SlicedOptions): Limiter {
   const { ask, now = () => performance.now(), tickMs = usualTickMs } = options
   const later = options.later ?? afterTimeout
-  const organizations = new Map<string, Map<string, Entry>>()
   const active = new Set<Entry>()
-  let entries = 0
+  const entries = createEntries({ now, isIdle: (entry) => !active.has(entry) && !entry.isAsking })
   let waiting = 0
   let asks: { entry: Entry; ask: SliceAsk }[] = []
   let cancel: (() => void) | undefined
   let isStopped = false
   let isTight = true
   const running = new Set<Promise<void>>()
-
-  const open = (organization_id: string, chain: string, limits: RateLimits): Entry => {
-    const chains = organizations.get(organization_id)
-    const found = chains?.get(chain)
-    if (found) return found
-    if (entries >= maxEntries) forgetIdle()
-    const entry: Entry = {
-      ...{ organization_id, chain, limits, held: 0, spent: 0, since: 0, used: 0, rate: 0 },
-      windows: [],
-      ...{ closed: undefined, waiting: [], isAsking: false, reportedAt: now() },
-    }
-    if (chains) chains.set(chain, entry)
-    else organizations.set(organization_id, new Map([[chain, entry]]))
-    entries++
-    return entry
-  }
-
-  // Nothing of an idle entry is lost: it has reported and returned everything.
-  const forgetIdle = () => {
-    for (const [organization_id, chains] of organizations) {
-      for (const [chain, entry] of chains) {
-        if (active.has(entry) || entry.isAsking) continue
-        chains.delete(chain)
-        entries--
-      }
-      if (chains.size === 0) organizations.delete(organization_id)
-    }
-  }
 
   const admit = (entry: Entry, cost: number): Decision => {
     entry.held -= cost
@@ -234,7 +205,7 @@ export function createSlicedLimiter(options: SlicedOptions): Limiter {
   return {
     take: ({ organization_id, chain, limits, cost = 1 }) => {
       if (!Number.isSafeInteger(cost) || cost < 0) throw new RangeError(`cost ${cost}`)
-      const entry = open(organization_id, chain, limits)
+      const entry = entries.open(organization_id, chain, limits)
       // By identity: `limit-records.ts` gives the same object until it loads the records again, which a change causes. A
       // refusal by the old limits ends at once.
       if (entry.limits !== limits) {
@@ -260,7 +231,13 @@ export function createSlicedLimiter(options: SlicedOptions): Limiter {
       })
     },
     flush: report,
-    status: () => ({ entries, mode: 'memory', stored: true, kept_counts: 0, lost_counts: 0 }),
+    status: () => ({
+      entries: entries.count(),
+      mode: 'memory',
+      stored: true,
+      kept_counts: 0,
+      lost_counts: 0,
+    }),
     stop: async () => {
       isStopped = true
       cancel?.()
@@ -271,6 +248,43 @@ export function createSlicedLimiter(options: SlicedOptions): Limiter {
       await settled()
     },
   }
+}
+
+/** The entries by organization and chain. */
+function createEntries(options: { now(): number; isIdle(entry: Entry): boolean }) {
+  const { now } = options
+  const organizations = new Map<string, Map<string, Entry>>()
+  let count = 0
+
+  const open = (organization_id: string, chain: string, limits: RateLimits): Entry => {
+    const chains = organizations.get(organization_id)
+    const found = chains?.get(chain)
+    if (found) return found
+    if (count >= maxEntries) forgetIdle()
+    const entry: Entry = {
+      ...{ organization_id, chain, limits, held: 0, spent: 0, since: 0, used: 0, rate: 0 },
+      windows: [],
+      ...{ closed: undefined, waiting: [], isAsking: false, reportedAt: now() },
+    }
+    if (chains) chains.set(chain, entry)
+    else organizations.set(organization_id, new Map([[chain, entry]]))
+    count++
+    return entry
+  }
+
+  // Nothing of an idle entry is lost: it has reported and returned everything.
+  const forgetIdle = () => {
+    for (const [organization_id, chains] of organizations) {
+      for (const [chain, entry] of chains) {
+        if (!options.isIdle(entry)) continue
+        chains.delete(chain)
+        count--
+      }
+      if (chains.size === 0) organizations.delete(organization_id)
+    }
+  }
+
+  return { open, count: () => count }
 }
 
 const afterTimeout = (tick: () => void, ms: number) => {

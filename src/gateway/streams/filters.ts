@@ -53,6 +53,9 @@ const no = answered('false')
 const sweepMs = 5_000
 const filterData = { parameter: 'filter', index: 0 }
 
+/** What one kind of filter gathers. */
+type FilterKind = Pick<Filter, 'kind' | 'take' | 'given' | 'close'>
+
 /** What a key holds: the number of its filters, and the bytes of logs that they have gathered. */
 type Holder = { filters: number; bytes: number }
 
@@ -121,12 +124,7 @@ export function createFilters(options: {
     isSweeping = false
   }
 
-  const add = (
-    who: Owner,
-    terms: number,
-    make: (holder: Holder) => Omit<Filter, 'id' | 'owner' | 'used' | 'release'>,
-    done: OnAnswer,
-  ) => {
+  const add = (who: Owner, terms: number, make: (holder: Holder) => FilterKind, done: OnAnswer) => {
     const owner = who.credential_id
     const holder = owners.get(owner) ?? { filters: 0, bytes: 0 }
     if (holder.filters >= maxPerKey) return done(tooMany)
@@ -156,83 +154,16 @@ export function createFilters(options: {
     return undefined
   }
 
-  // A filter keeps a place in the shared list of changes instead of a list of its own.
-  const blockFilter = () => {
-    let place = blocks.end()
-    return {
-      kind: 'blocks' as const,
-      take: () => {
-        const hashes = blocks.since(place)
-        place = blocks.end()
-        return hashes && `[${hashes.join()}]`
-      },
-      close: feed().need('headers'),
-    }
-  }
-
-  const pendingFilter = () => {
-    let place = transactions.end()
-    const releases = [pending.need(), feed().need('headers')]
-    return {
-      kind: 'pending' as const,
-      take: () => {
-        const hashes = transactions.since(place)
-        place = transactions.end()
-        return hashes && `[${hashes.join()}]`
-      },
-      close: () => {
-        for (const release of releases) release()
-      },
-    }
-  }
-
-  const logFilter = (given: LogFilter, holder: Holder) => {
-    // Blocks before the filter was made are not its changes, also when their logs arrive later.
-    const since = feed().order()
-    let logs: RawJson[] = []
-    let bytes = 0
-    let isFull = false
-    const empty = () => {
-      holder.bytes -= bytes
-      logs = []
-      bytes = 0
-    }
-    const listener: LogListener = {
-      query: compileLogQuery(given),
-      notify(text, { order }) {
-        if (order <= since || isFull) return
-        // A full filter is gone at the next poll: a gap in its changes would go unnoticed.
-        isFull = logs.length >= maxChanges || holder.bytes + text.length > maxBytes
-        if (isFull) return empty()
-        logs.push(text)
-        bytes += text.length
-        holder.bytes += text.length
-      },
-    }
-    index.add(listener)
-    const release = feed().need('logs')
-    return {
-      kind: 'logs' as const,
-      given,
-      take: () => {
-        if (isFull) return undefined
-        const changes = `[${logs.join()}]`
-        empty()
-        return changes
-      },
-      close: () => {
-        empty()
-        index.remove(listener)
-        release()
-      },
-    }
-  }
-
   const addLogFilter = (owner: Owner, given: LogFilter, done: OnAnswer) => {
     const problem = findRangeProblem(given)
     if (problem)
       return done(refused(refuse('INVALID_PARAMS', `parameter 1 (filter) ${problem}`, filterData)))
-    add(owner, termsOf(given), (holder) => logFilter(given, holder), done)
+    add(
+      owner,
+      termsOf(given),
+      (holder) => logFilter({ given, holder, feed: feed(), index, maxChanges, maxBytes }),
+      done,
+    )
   }
 
   const takeChanges = (filter: Filter | undefined, done: OnAnswer) => {
@@ -250,9 +181,14 @@ export function createFilters(options: {
       const owner = principal.credential_id
       switch (name.slice(name.indexOf('_') + 1)) {
         case 'newBlockFilter':
-          return add(principal, termsOfOne, blockFilter, done)
+          return add(principal, termsOfOne, () => blockFilter(feed(), blocks), done)
         case 'newPendingTransactionFilter':
-          return add(principal, termsOfOne, pendingFilter, done)
+          return add(
+            principal,
+            termsOfOne,
+            () => pendingFilter(feed(), pending, transactions),
+            done,
+          )
         case 'newFilter':
           return addLogFilter(principal, args[0] as LogFilter, done)
         case 'getFilterChanges':
@@ -280,6 +216,85 @@ export function createFilters(options: {
     stop() {
       stopped.abort()
       for (const filter of [...filters.values()]) drop(filter)
+    },
+  }
+}
+
+// A filter of hashes keeps a place in the shared list of changes instead of a list of its own.
+function takeFrom(changes: Changes): Filter['take'] {
+  let place = changes.end()
+  return () => {
+    const hashes = changes.since(place)
+    place = changes.end()
+    return hashes && `[${hashes.join()}]`
+  }
+}
+
+const blockFilter = (feed: Feed, blocks: Changes): FilterKind => ({
+  kind: 'blocks',
+  take: takeFrom(blocks),
+  close: feed.need('headers'),
+})
+
+const pendingFilter = (feed: Feed, pending: Demand, transactions: Changes): FilterKind => {
+  const take = takeFrom(transactions)
+  const releases = [pending.need(), feed.need('headers')]
+  return {
+    kind: 'pending',
+    take,
+    close: () => {
+      for (const release of releases) release()
+    },
+  }
+}
+
+/** Gathers the texts of the logs that match. */
+function logFilter(options: {
+  given: LogFilter
+  holder: Holder
+  feed: Feed
+  index: LogIndex<LogListener>
+  maxChanges: number
+  maxBytes: number
+}): FilterKind {
+  const { given, holder, feed, index, maxChanges, maxBytes } = options
+  // Blocks before the filter was made are not its changes, also when their logs arrive later.
+  const since = feed.order()
+  let logs: RawJson[] = []
+  let bytes = 0
+  let isFull = false
+  const empty = () => {
+    holder.bytes -= bytes
+    logs = []
+    bytes = 0
+  }
+  const listener: LogListener = {
+    query: compileLogQuery(given),
+    notify(text, { order }) {
+      if (order <= since || isFull) return
+      // A full filter is gone at the next poll: a gap in its changes would go unnoticed.
+      isFull = logs.length >= maxChanges || holder.bytes + text.length > maxBytes
+      if (isFull) return empty()
+      logs.push(text)
+      bytes += text.length
+      holder.bytes += text.length
+    },
+  }
+  index.add(listener)
+  const release = feed.need('logs')
+  return {
+    kind: 'logs',
+    given,
+    take: () => {
+      if (isFull) return undefined
+      const changes = `[${logs.join()}]`
+      empty()
+      return changes
+    },
+    close: () => {
+      empty()
+      index.remove(listener)
+      release()
     },
   }
 }

@@ -78,63 +78,11 @@ const defaultMaxBytes = 1_048_576
 
 /** Serves event streams. */
 export function createEventStreams(options: EventStreamsOptions): EventStreams {
-  const { installation, authenticator, admission, hub, live, limits } = options
-  const { db, clock, log, sealer } = installation
+  const { installation, admission, hub, live, limits } = options
+  const { db, clock, log } = installation
   const open = createOpenStreams({ db, clock, log, limits })
+  const { authenticate, networksOf } = createStreamAccess(options)
   let overflows = 0
-
-  const authenticate = async (exchange: Exchange, asked: EventsRequest): Promise<Principal> => {
-    const { method, target, client, request } = exchange
-    if (asked.token !== undefined) {
-      if (!options.isTrustedOrigin(exchange)) throw new OperationError('ORIGIN_NOT_ALLOWED')
-      // A token is bound to the address at which it was made.
-      const at = asked.isSingle ? asked.chains![0]! : ''
-      const token = readStreamToken(sealer, asked.token, { at: nameOf(at), now: clock.now() })
-      const principal = token && (await authenticator.redeem(token))
-      if (!principal) throw new OperationError('INVALID_STREAM_TOKEN')
-      return principal
-    }
-    const single = (name: string) => {
-      const value = request.headers[name]
-      return typeof value === 'string' ? value : undefined
-    }
-    const [api_key, nonce, signature] = [
-      single(authHeaders.key),
-      single(authHeaders.nonce),
-      single(authHeaders.signature),
-    ]
-    // A repeated header is a list, and counts as missing.
-    if (!api_key || !nonce || !signature) throw unauthenticated()
-    return await authenticator.authenticate({
-      ...{ api_key, nonce, signature, method, path: target, client },
-      body: Buffer.alloc(0),
-    })
-  }
-
-  /** The default network of a chain may be named or not: both are one address. */
-  const nameOf = (at: string): string =>
-    options.networks().find(({ chain, network }) => `${chain}/${network}` === at)?.at ?? at
-
-  const networksOf = (asked: EventsRequest, principal: Principal, client: string) => {
-    const all = options.networks()
-    if (!asked.chains) {
-      const allowed = all.filter(({ chain }) => !eventsDenial(principal, chain, client))
-      // None is allowed: the reason of the first one is the answer, instead of a stream without
-      // events.
-      if (all.length > 0 && allowed.length === 0)
-        deny(eventsDenial(principal, all[0]!.chain, client))
-      return allowed
-    }
-    return [...new Set(asked.chains.map(nameOf))].map((name) => {
-      const found = all.find(({ at }) => at === name)
-      if (!found)
-        throw new OperationError('ROUTE_NOT_FOUND', {
-          detail: `There is no chain or network "${name.slice(0, 64)}" here. There are ${all.map(({ at }) => at).join(', ')}.`,
-        })
-      deny(eventsDenial(principal, found.chain, client))
-      return found
-    })
-  }
 
   const handle = async (exchange: Exchange): Promise<void> => {
     const { request, method, path, target, client } = exchange
@@ -278,6 +226,69 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
     count: open.count,
     stop: open.stop,
   }
+}
+
+/** Who may open a stream, and of which networks. */
+function createStreamAccess(options: EventStreamsOptions) {
+  const { authenticator } = options
+  const { clock, sealer } = options.installation
+
+  /** Whose stream it is: by a token of the page, or by a signature. */
+  const authenticate = async (exchange: Exchange, asked: EventsRequest): Promise<Principal> => {
+    const { method, target, client, request } = exchange
+    if (asked.token !== undefined) {
+      if (!options.isTrustedOrigin(exchange)) throw new OperationError('ORIGIN_NOT_ALLOWED')
+      // A token is bound to the address at which it was made.
+      const at = asked.isSingle ? asked.chains![0]! : ''
+      const token = readStreamToken(sealer, asked.token, { at: nameOf(at), now: clock.now() })
+      const principal = token && (await authenticator.redeem(token))
+      if (!principal) throw new OperationError('INVALID_STREAM_TOKEN')
+      return principal
+    }
+    const single = (name: string) => {
+      const value = request.headers[name]
+      return typeof value === 'string' ? value : undefined
+    }
+    const [api_key, nonce, signature] = [
+      single(authHeaders.key),
+      single(authHeaders.nonce),
+      single(authHeaders.signature),
+    ]
+    // A repeated header is a list, and counts as missing.
+    if (!api_key || !nonce || !signature) throw unauthenticated()
+    return await authenticator.authenticate({
+      ...{ api_key, nonce, signature, method, path: target, client },
+      body: Buffer.alloc(0),
+    })
+  }
+
+  /** The default network of a chain may be named or not: both are one address. */
+  const nameOf = (at: string): string =>
+    options.networks().find(({ chain, network }) => `${chain}/${network}` === at)?.at ?? at
+
+  /** The networks that were asked for, or all that are allowed. */
+  const networksOf = (asked: EventsRequest, principal: Principal, client: string) => {
+    const all = options.networks()
+    if (!asked.chains) {
+      const allowed = all.filter(({ chain }) => !eventsDenial(principal, chain, client))
+      // None is allowed: the reason of the first one is the answer, instead of a stream without
+      // events.
+      if (all.length > 0 && allowed.length === 0)
+        deny(eventsDenial(principal, all[0]!.chain, client))
+      return allowed
+    }
+    return [...new Set(asked.chains.map(nameOf))].map((name) => {
+      const found = all.find(({ at }) => at === name)
+      if (!found)
+        throw new OperationError('ROUTE_NOT_FOUND', {
+          detail: `There is no chain or network "${name.slice(0, 64)}" here. There are ${all.map(({ at }) => at).join(', ')}.`,
+        })
+      deny(eventsDenial(principal, found.chain, client))
+      return found
+    })
+  }
+
+  return { authenticate, networksOf }
 }
 
 type Feed = { network: StreamedNetwork; webhook_id: string; position: number }

@@ -87,13 +87,7 @@ type Active = {
 
 /** Starts publishing; any number of processes may do so. */
 export function startSinks(options: SinksOptions): Sinks {
-  const { db, clock, ids, sealer, log, endpoints } = options
-  const {
-    timeoutMs = 10_000,
-    firstPauseMs = 500,
-    longestPauseMs = 300_000,
-    pollMs = 2_000,
-  } = options
+  const { db, clock, log, endpoints, timeoutMs = 10_000, pollMs = 2_000 } = options
   const stopping = new AbortController()
   const connections = createConnections({
     guard: createAddressGuard(endpoints),
@@ -101,115 +95,15 @@ export function startSinks(options: SinksOptions): Sinks {
   })
   const active = new Map<string, Active>()
   const seen = { published: 0, failed: 0, set_aside: 0 }
+  const publish = createPublish({
+    ...{ ...options, timeoutMs, connections, seen, stopped: stopping.signal },
+  })
   let isWoken = true
   let sleeping: AbortController | undefined
 
   const wake = (): void => {
     isWoken = true
     sleeping?.abort()
-  }
-
-  /** Publishes a page and gives the position after it; undefined where there is nothing left to do. */
-  const publishPage = async (
-    sink: ClaimedSink,
-    { position, size, lost }: { position: number; size: number; lost: AbortSignal },
-  ): Promise<number | undefined> => {
-    const { webhook_id, organization_id, chain, network } = sink
-    const rows = await listStreamRows(db, [{ webhook_id, after: position }], size)
-    const last = rows.at(-1)?.sequence
-    if (last === undefined) return undefined
-    // Opened here and kept by `connections`: the credentials are unsealed once per connection, not per page.
-    const source = { organization_id, chain, network }
-    const publisher = await connections.get(sink, () => ({
-      source,
-      settings: sink.settings as SinkSettings,
-      credentials: openCredentials(sealer, webhook_id, sink.secret_sealed),
-    }))
-    const limit = AbortSignal.timeout(2 * timeoutMs)
-    await publisher.publish(
-      rows.flatMap((row) => toCloudEvents(source, row)),
-      AbortSignal.any([stopping.signal, lost, limit]),
-    )
-    // False when the claim has passed to another process: the position of that one counts, so it publishes this page once
-    // more.
-    if (!(await advanceSink(db, sink, { position: last, now: new Date(clock.now()) })))
-      return undefined
-    seen.published += rows.length
-    return last
-  }
-
-  const publish = async (sink: ClaimedSink, lost: AbortSignal): Promise<void> => {
-    let { position } = sink
-    let isFailing = sink.failing_since !== null
-    // Fewer after failures: a slow broker may not acknowledge a whole page within the time limit.
-    let size = Math.max(1, pageSize >> (2 * Math.min(sink.failure_count, 4)))
-    try {
-      for (let page = 0; page < pagesPerClaim && !stopping.signal.aborted; page++) {
-        const begun = clock.now()
-        const next = await publishPage(sink, { position, size, lost }).catch((error: unknown) => {
-          if (error instanceof TooLargeError) return error
-          throw error
-        })
-        if (next === undefined) {
-          if (page === 0) return await pauseSink(db, sink, emptyPauseMs)
-          break
-        }
-        if (next instanceof TooLargeError) {
-          // One by one, until the page is the event that is too large.
-          if (size > 1) size = 1
-          else position = await setAside(sink, position, next)
-          continue
-        }
-        position = next
-        if (isFailing) await clearSinkError(db, sink.webhook_id)
-        isFailing = false
-        const isSlow = clock.now() - begun > timeoutMs / 2
-        size = isSlow ? Math.max(1, size >> 1) : Math.min(pageSize, size * 2)
-      }
-      await releaseSink(db, sink)
-    } catch (error) {
-      // A connection that has failed may have a message half sent: the next attempt has a new one.
-      await connections.drop(sink.webhook_id)
-      if (lost.aborted) return
-      if (!stopping.signal.aborted) return await postpone(sink, error)
-      await releaseSink(db, sink).catch(() => {})
-    }
-  }
-
-  /** Passes over the event after a position. */
-  const setAside = async (
-    sink: ClaimedSink,
-    position: number,
-    error: TooLargeError,
-  ): Promise<number> => {
-    const { webhook_id } = sink
-    const [row] = await listStreamRows(db, [{ webhook_id, after: position }], 1)
-    if (!row) return position
-    const { sequence, webhook_history_id } = row
-    const detail = `Event ${sequence} (${webhook_history_id}) was set aside: ${error.message}`
-    const now = new Date(clock.now())
-    if (!(await setEventAside(db, sink, { sequence, detail, now }))) return position
-    seen.set_aside++
-    log.warn(
-      { sink_id: webhook_id, sequence, webhook_history_id, err: error },
-      'an event is too large for the broker and was set aside',
-    )
-    return sequence
-  }
-
-  const postpone = async (sink: ClaimedSink, error: unknown): Promise<void> => {
-    const { webhook_id, failure_count } = sink
-    seen.failed++
-    const random = ids.bytes(4).readUInt32BE() / 0xffff_ffff
-    const pauseMs =
-      Math.min(firstPauseMs * 2 ** Math.min(failure_count, 20), longestPauseMs) *
-      // Sinks of one broker would otherwise return to it in the same moment.
-      (0.8 + 0.4 * random)
-    const now = new Date(clock.now())
-    log.warn({ err: error, sink_id: webhook_id, retry_ms: pauseMs }, 'publishing to a sink failed')
-    const since = await postponeSink(db, sink, { error: textOf(error), pauseMs, now })
-    if (since && now.getTime() - since.getTime() >= patienceMs)
-      await disableSink(db, webhook_id, { reason: 'Every attempt failed for 5 days.', now })
   }
 
   const start = (sink: ClaimedSink): void => {
@@ -301,6 +195,124 @@ export function startSinks(options: SinksOptions): Sinks {
       await connections.stop()
     },
   }
+}
+
+/** Publishes the events of one sink for as long as its claim allows, and stores how far it came. */
+function createPublish(
+  options: SinksOptions & {
+    timeoutMs: number
+    connections: ReturnType<typeof createConnections>
+    seen: { published: number; failed: number; set_aside: number }
+    stopped: AbortSignal
+  },
+): (sink: ClaimedSink, lost: AbortSignal) => Promise<void> {
+  const { db, clock, ids, sealer, log, timeoutMs, connections, seen, stopped } = options
+  const { firstPauseMs = 500, longestPauseMs = 300_000 } = options
+
+  /** Publishes a page and gives the position after it; undefined where there is nothing left to do. */
+  const publishPage = async (
+    sink: ClaimedSink,
+    { position, size, lost }: { position: number; size: number; lost: AbortSignal },
+  ): Promise<number | undefined> => {
+    const { webhook_id, organization_id, chain, network } = sink
+    const rows = await listStreamRows(db, [{ webhook_id, after: position }], size)
+    const last = rows.at(-1)?.sequence
+    if (last === undefined) return undefined
+    // Opened here and kept by `connections`: the credentials are unsealed once per connection, not per page.
+    const source = { organization_id, chain, network }
+    const publisher = await connections.get(sink, () => ({
+      source,
+      settings: sink.settings as SinkSettings,
+      credentials: openCredentials(sealer, webhook_id, sink.secret_sealed),
+    }))
+    const limit = AbortSignal.timeout(2 * timeoutMs)
+    await publisher.publish(
+      rows.flatMap((row) => toCloudEvents(source, row)),
+      AbortSignal.any([stopped, lost, limit]),
+    )
+    // False when the claim has passed to another process: the position of that one counts, so it publishes this page once
+    // more.
+    if (!(await advanceSink(db, sink, { position: last, now: new Date(clock.now()) })))
+      return undefined
+    seen.published += rows.length
+    return last
+  }
+
+  const publish = async (sink: ClaimedSink, lost: AbortSignal): Promise<void> => {
+    let { position } = sink
+    let isFailing = sink.failing_since !== null
+    // Fewer after failures: a slow broker may not acknowledge a whole page within the time limit.
+    let size = Math.max(1, pageSize >> (2 * Math.min(sink.failure_count, 4)))
+    try {
+      for (let page = 0; page < pagesPerClaim && !stopped.aborted; page++) {
+        const begun = clock.now()
+        const next = await publishPage(sink, { position, size, lost }).catch((error: unknown) => {
+          if (error instanceof TooLargeError) return error
+          throw error
+        })
+        if (next === undefined) {
+          if (page === 0) return await pauseSink(db, sink, emptyPauseMs)
+          break
+        }
+        if (next instanceof TooLargeError) {
+          // One by one, until the page is the event that is too large.
+          if (size > 1) size = 1
+          else position = await setAside(sink, position, next)
+          continue
+        }
+        position = next
+        if (isFailing) await clearSinkError(db, sink.webhook_id)
+        isFailing = false
+        const isSlow = clock.now() - begun > timeoutMs / 2
+        size = isSlow ? Math.max(1, size >> 1) : Math.min(pageSize, size * 2)
+      }
+      await releaseSink(db, sink)
+    } catch (error) {
+      // A connection that has failed may have a message half sent: the next attempt has a new one.
+      await connections.drop(sink.webhook_id)
+      if (lost.aborted) return
+      if (!stopped.aborted) return await postpone(sink, error)
+      await releaseSink(db, sink).catch(() => {})
+    }
+  }
+
+  /** Passes over the event after a position. */
+  const setAside = async (
+    sink: ClaimedSink,
+    position: number,
+    error: TooLargeError,
+  ): Promise<number> => {
+    const { webhook_id } = sink
+    const [row] = await listStreamRows(db, [{ webhook_id, after: position }], 1)
+    if (!row) return position
+    const { sequence, webhook_history_id } = row
+    const detail = `Event ${sequence} (${webhook_history_id}) was set aside: ${error.message}`
+    const now = new Date(clock.now())
+    if (!(await setEventAside(db, sink, { sequence, detail, now }))) return position
+    seen.set_aside++
+    log.warn(
+      { sink_id: webhook_id, sequence, webhook_history_id, err: error },
+      'an event is too large for the broker and was set aside',
+    )
+    return sequence
+  }
+
+  const postpone = async (sink: ClaimedSink, error: unknown): Promise<void> => {
+    const { webhook_id, failure_count } = sink
+    seen.failed++
+    const random = ids.bytes(4).readUInt32BE() / 0xffff_ffff
+    const pauseMs =
+      Math.min(firstPauseMs * 2 ** Math.min(failure_count, 20), longestPauseMs) *
+      // Sinks of one broker would otherwise return to it in the same moment.
+      (0.8 + 0.4 * random)
+    const now = new Date(clock.now())
+    log.warn({ err: error, sink_id: webhook_id, retry_ms: pauseMs }, 'publishing to a sink failed')
+    const since = await postponeSink(db, sink, { error: textOf(error), pauseMs, now })
+    if (since && now.getTime() - since.getTime() >= patienceMs)
+      await disableSink(db, webhook_id, { reason: 'Every attempt failed for 5 days.', now })
+  }
+
+  return publish
 }
 
 const textOf = (error: unknown): string => {

@@ -110,10 +110,11 @@ export function startTracker(options: TrackerOptions): Tracker {
     farBehind = 100,
     tracing,
   } = options
-  const ensureMonths = createMonths(db)
   const storeAddressRules = createAddressRulesStore({ db, network_id, chain })
-  const seen = { block_number: null as number | null, head: null as number | null }
-  const unknown_kinds: Record<string, number> = {}
+  const seen: Seen = {
+    ...{ block_number: null, head: null, isReleaseLeft: false, isTraced: false },
+    ...{ reorganizations: 0, unknown_kinds: {} },
+  }
   const reconciliation = { checked: 0, repaired: 0 }
   // Only where a stored balance can drift: sums of net changes, and tokens that change without an
   // event.
@@ -122,81 +123,16 @@ export function startTracker(options: TrackerOptions): Tracker {
   // From the time of a block, so that a slow node shows as well as a slow database.
   const stored = createHistogram(waitBounds)
   const settled = createHistogram(waitBounds)
-  const since = (time: number) => Math.max(0, clock.now() - time) / 1000
+  const since = secondsSince(clock)
   const troubles = createTroubles({ clock, patience: options.patience })
-  let reorganizations = 0
-  let isReleaseLeft = false
+  const take = createTaking(options, { seen, farBehind, troubles, stored })
   let forged = 0
-  let isTraced = false
 
   const begin = async (tools: TrackerTools, signal: AbortSignal): Promise<Position> => {
     const position = await findBeginning(tools, options.others?.(), signal)
     // Absent at the first start, when nothing is known of it.
-    isTraced = position.isTraced ?? isTraced
+    seen.isTraced = position.isTraced ?? seen.isTraced
     return position
-  }
-
-  /** The trace of the last of these blocks, where that is traced. Deliveries continue it. */
-  const beginSpan = (blocks: readonly BlockRef[]) => {
-    const last = blocks.at(-1)!
-    const as = tracing?.blockSpan(network_id, last.number)
-    if (!tracing || !as) return undefined
-    const { chain, network } = name
-    const fields = { 'portolan.chain': `${chain}/${network}`, 'portolan.block_number': last.number }
-    return tracing.begin({ name: 'block', fields, as })
-  }
-
-  const take = async (
-    tools: TrackerTools,
-    after: Position,
-    event: Exclude<ChainEvent, { kind: 'fork' }>,
-    signal: AbortSignal,
-  ): Promise<Position> => {
-    if (event.kind === 'gap') {
-      const { from, to, reason } = event
-      log.error(
-        { ...name, from, to: to.number, reason },
-        'unreadable blocks skipped, will retry later',
-      )
-      await storeGap(tools, after, event)
-      isReleaseLeft = true
-      seen.block_number = to.number
-      return { ...to, isTraced }
-    }
-    await ensureMonths(event.blocks.map(({ time }) => time))
-    const incomplete = event.blocks.filter(({ lacks }) => lacks !== undefined)
-    if (incomplete.length > 0)
-      log.error(
-        {
-          ...name,
-          from: incomplete[0]!.number,
-          to: incomplete.at(-1)!.number,
-        },
-        `blocks of which not everything can be known: ${incomplete[0]!.lacks}`,
-      )
-    // Once a block came with traces, the network counts as traced: a later block without them lacks
-    // something.
-    if (!isTraced && event.blocks.some((block) => block.isTraced === true)) {
-      await setTraced(db, network_id, true)
-      isTraced = true
-    }
-    const backlogUntil = event.head - farBehind
-    let position = after
-    // After a failure one by one, so that those before the block that fails are stored.
-    const batches = troubles.isAny() ? event.blocks.map((block) => [block]) : [event.blocks]
-    for (const blocks of batches) {
-      const span = beginSpan(blocks)
-      const store = { after: position, backlogUntil, signal }
-      const result = await inSpan(span, () => storeBlocks(tools, blocks, store))
-      isReleaseLeft = result.notifications.isMore
-      for (const { time } of blocks) stored.add(since(time), span?.trace_id)
-      for (const [kind, count] of Object.entries(result.unknown_kinds))
-        unknown_kinds[kind] = (unknown_kinds[kind] ?? 0) + count
-      position = blocks.at(-1)!
-      seen.block_number = position.number
-      troubles.passed(position.number)
-    }
-    return { ...position, isTraced }
   }
 
   /**
@@ -220,24 +156,6 @@ export function startTracker(options: TrackerOptions): Tracker {
     if (!to || reason === undefined) return
     await take(tools, position, { kind: 'gap', from, to, reason }, signal)
     troubles.skipped(to.number)
-  }
-
-  const reorganize = async (tools: TrackerTools, signal: AbortSignal): Promise<Position> => {
-    if (!chain.reorganizes) {
-      const message = `the chain has no longer the block at ${seen.block_number}`
-      log.error({ ...name, block_number: seen.block_number }, 'chain diverged')
-      throw new DivergedError(message)
-    }
-    for (;;) {
-      const ancestor = await findAncestor(tools, signal)
-      if (ancestor) {
-        isReleaseLeft = await rollBack(tools, ancestor)
-        reorganizations++
-        log.info({ ...name, to: ancestor.number }, 'chain reorganized')
-        return ancestor
-      }
-      await clock.sleep(waitForBranchMs, signal)
-    }
   }
 
   const run = async (lease: HeldLease, signal: AbortSignal, works: () => void): Promise<void> => {
@@ -264,8 +182,8 @@ export function startTracker(options: TrackerOptions): Tracker {
       while (!signal.aborted) {
         for await (const event of chain.follow(position, signal)) {
           if (event.kind === 'fork') {
-            position = await reorganize(tools, signal)
-            if (isReleaseLeft) releasing.wake()
+            position = await reorganize(tools, { seen, name, log }, signal)
+            if (seen.isReleaseLeft) releasing.wake()
             break
           }
           seen.head = event.kind === 'blocks' ? event.head : seen.head
@@ -287,7 +205,7 @@ export function startTracker(options: TrackerOptions): Tracker {
           works()
           const time = event.kind === 'blocks' ? event.blocks.at(-1)?.time : undefined
           settling.wake({ behind: (seen.head ?? 0) - position.number, time })
-          if (isReleaseLeft) releasing.wake()
+          if (seen.isReleaseLeft) releasing.wake()
         }
         settling.wake({ behind: 0 })
       }
@@ -323,10 +241,10 @@ export function startTracker(options: TrackerOptions): Tracker {
         block_number: seen.block_number,
         // By itself: a chain that cannot be read must not look like a stopped one.
         head: highest(seen.head, chain.newest()),
-        reorganizations,
+        reorganizations: seen.reorganizations,
         forged_blocks: forged,
         refill: { ...refill },
-        unknown_kinds: { ...unknown_kinds },
+        unknown_kinds: { ...seen.unknown_kinds },
         ...(isReconciled && { reconciliation: { ...reconciliation } }),
         last_error: lastError(),
         last_error_time: timeOf(leased.lastError()),
@@ -337,6 +255,131 @@ export function startTracker(options: TrackerOptions): Tracker {
     stop: leased.stop,
   }
 }
+
+/** What one process has seen of the chain. */
+type Seen = {
+  block_number: number | null
+  head: number | null
+  /** Whether notifications are left that the last block has released. */
+  isReleaseLeft: boolean
+  /** Once a block came with traces, the network counts as traced: a later block without them lacks something. */
+  isTraced: boolean
+  reorganizations: number
+  unknown_kinds: Record<string, number>
+}
+
+/** Stores blocks, or a gap, after a position. */
+type Take = (
+  tools: TrackerTools,
+  after: Position,
+  event: Exclude<ChainEvent, { kind: 'fork' }>,
+  signal: AbortSignal,
+) => Promise<Position>
+
+function createTaking(
+  { db, clock, log, network_id, name, tracing }: TrackerOptions,
+  own: {
+    seen: Seen
+    farBehind: number
+    troubles: ReturnType<typeof createTroubles>
+    stored: ReturnType<typeof createHistogram>
+  },
+): Take {
+  const { seen, farBehind, troubles, stored } = own
+  const ensureMonths = createMonths(db)
+  const since = secondsSince(clock)
+
+  return async (tools, after, event, signal) => {
+    if (event.kind === 'gap') {
+      const { from, to, reason } = event
+      log.error(
+        { ...name, from, to: to.number, reason },
+        'unreadable blocks skipped, will retry later',
+      )
+      await storeGap(tools, after, event)
+      seen.isReleaseLeft = true
+      seen.block_number = to.number
+      return { ...to, isTraced: seen.isTraced }
+    }
+    await ensureMonths(event.blocks.map(({ time }) => time))
+    const incomplete = event.blocks.filter(({ lacks }) => lacks !== undefined)
+    if (incomplete.length > 0)
+      log.error(
+        {
+          ...name,
+          from: incomplete[0]!.number,
+          to: incomplete.at(-1)!.number,
+        },
+        `blocks of which not everything can be known: ${incomplete[0]!.lacks}`,
+      )
+    // Once a block came with traces, the network counts as traced: a later block without them lacks
+    // something.
+    if (!seen.isTraced && event.blocks.some((block) => block.isTraced === true)) {
+      await setTraced(db, network_id, true)
+      seen.isTraced = true
+    }
+    const backlogUntil = event.head - farBehind
+    let position = after
+    // After a failure one by one, so that those before the block that fails are stored.
+    const batches = troubles.isAny() ? event.blocks.map((block) => [block]) : [event.blocks]
+    for (const blocks of batches) {
+      const span = tracing && beginSpan(tracing, { network_id, name }, blocks)
+      const store = { after: position, backlogUntil, signal }
+      const result = await inSpan(span, () => storeBlocks(tools, blocks, store))
+      seen.isReleaseLeft = result.notifications.isMore
+      for (const { time } of blocks) stored.add(since(time), span?.trace_id)
+      for (const [kind, count] of Object.entries(result.unknown_kinds))
+        seen.unknown_kinds[kind] = (seen.unknown_kinds[kind] ?? 0) + count
+      position = blocks.at(-1)!
+      seen.block_number = position.number
+      troubles.passed(position.number)
+    }
+    return { ...position, isTraced: seen.isTraced }
+  }
+}
+
+/** The trace of the last of these blocks, where that is traced. Deliveries continue it. */
+function beginSpan(
+  tracing: Tracing,
+  { network_id, name }: Pick<TrackerOptions, 'network_id' | 'name'>,
+  blocks: readonly BlockRef[],
+) {
+  const last = blocks.at(-1)!
+  const as = tracing.blockSpan(network_id, last.number)
+  if (!as) return undefined
+  const { chain, network } = name
+  const fields = { 'portolan.chain': `${chain}/${network}`, 'portolan.block_number': last.number }
+  return tracing.begin({ name: 'block', fields, as })
+}
+
+/** Rolls back to the last block that both branches have, as soon as a node can name it. */
+async function reorganize(
+  tools: TrackerTools,
+  { seen, name, log }: { seen: Seen; name: NetworkName; log: Log },
+  signal: AbortSignal,
+): Promise<Position> {
+  const { chain, clock } = tools
+  if (!chain.reorganizes) {
+    const message = `the chain has no longer the block at ${seen.block_number}`
+    log.error({ ...name, block_number: seen.block_number }, 'chain diverged')
+    throw new DivergedError(message)
+  }
+  for (;;) {
+    const ancestor = await findAncestor(tools, signal)
+    if (ancestor) {
+      seen.isReleaseLeft = await rollBack(tools, ancestor)
+      seen.reorganizations++
+      log.info({ ...name, to: ancestor.number }, 'chain reorganized')
+      return ancestor
+    }
+    await clock.sleep(waitForBranchMs, signal)
+  }
+}
+
+const secondsSince =
+  (clock: Clock) =>
+  (time: number): number =>
+    Math.max(0, clock.now() - time) / 1000
 
 const timeOf = (error: { time: number } | undefined): string | null =>
   error ? toTimestamp(error.time) : null

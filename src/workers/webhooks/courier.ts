@@ -117,12 +117,7 @@ export function startCourier(options: CourierOptions): Courier {
     queued_webhooks: 0,
     oldest_due_seconds: 0,
   }
-  const times = {
-    delivered: createHistogram(callBounds),
-    failed: createHistogram(callBounds),
-    latency: createHistogram(waitBounds),
-    fromBlock: createHistogram(waitBounds),
-  }
+  const times = createTimes(clock)
   const outage = createOutage({
     ...{ log, now: clock.now },
     begins: 'claiming deliveries failed, will retry',
@@ -167,35 +162,9 @@ export function startCourier(options: CourierOptions): Courier {
     void running.finally(() => sending.delete(running))
   }
 
-  // Only deliveries about a block have a trace to continue; `blockSpan` decides whether that block
-  // is traced.
-  const beginSpan = ({ claim }: PendingDelivery): Span | undefined => {
-    const { network_id, block_number, webhook_id, webhook_history_id, retry_step } = claim
-    if (!tracing || network_id === undefined || block_number == null) return undefined
-    const below = tracing.blockSpan(network_id, block_number)
-    const ids = {
-      'portolan.webhook_id': webhook_id,
-      'portolan.webhook_history_id': webhook_history_id,
-    }
-    const fields = { ...ids, 'portolan.retry': retry_step }
-    return below && tracing.begin({ name: 'deliver', below, fields })
-  }
-
-  const measure = (
-    { claim }: PendingDelivery,
-    { isWell, begun, trace_id }: { isWell: boolean; begun: number; trace_id: string | undefined },
-  ): void => {
-    times[isWell ? 'delivered' : 'failed'].add((performance.now() - begun) / 1000, trace_id)
-    if (!isWell) return
-    const now = clock.now()
-    times.latency.add(Math.max(0, now - claim.create_time.getTime()) / 1000, trace_id)
-    const blockTime = blockTimeOf(claim.data)
-    if (blockTime !== undefined) times.fromBlock.add(Math.max(0, now - blockTime) / 1000, trace_id)
-  }
-
   const deliver = async (delivery: PendingDelivery): Promise<void> => {
     const begun = performance.now()
-    const span = beginSpan(delivery)
+    const span = tracing && beginSpan(tracing, delivery)
     let isWell: boolean | undefined
     try {
       // It waited here for so long that another courier could have it before an answer came.
@@ -207,7 +176,7 @@ export function startCourier(options: CourierOptions): Courier {
       if (record) {
         isWell = record.is_delivered
         seen[isWell ? 'delivered' : 'failed']++
-        measure(delivery, { isWell, begun, trace_id: span?.trace_id })
+        times.measure(delivery, { isWell, begun, trace_id: span?.trace_id })
         recorder.add(record)
       } else {
         // Late or stopped: not an attempt, so nothing is recorded and the retries are not used up.
@@ -304,12 +273,7 @@ export function startCourier(options: CourierOptions): Courier {
         last_error_time: error ? toTimestamp(error.time) : null,
       }
     },
-    timings: () => ({
-      delivered: times.delivered.read(),
-      failed: times.failed.read(),
-      latency: times.latency.read(),
-      fromBlock: times.fromBlock.read(),
-    }),
+    timings: times.read,
     // First no new claims, then give back what is not being sent, then wait for what is, and record
     // it last.
     stop: async () => {
@@ -323,6 +287,47 @@ export function startCourier(options: CourierOptions): Courier {
       clearTimeout(timer)
       await recorder.stop()
     },
+  }
+}
+
+/** Begins the span of a delivery. Only deliveries about a block have a trace to continue; `blockSpan` decides whether it is traced. */
+function beginSpan(tracing: Tracing, { claim }: PendingDelivery): Span | undefined {
+  const { network_id, block_number, webhook_id, webhook_history_id, retry_step } = claim
+  if (network_id === undefined || block_number == null) return undefined
+  const below = tracing.blockSpan(network_id, block_number)
+  const ids = {
+    'portolan.webhook_id': webhook_id,
+    'portolan.webhook_history_id': webhook_history_id,
+  }
+  const fields = { ...ids, 'portolan.retry': retry_step }
+  return below && tracing.begin({ name: 'deliver', below, fields })
+}
+
+/** Measures how long deliveries take. */
+function createTimes(clock: Clock) {
+  const delivered = createHistogram(callBounds)
+  const failed = createHistogram(callBounds)
+  const latency = createHistogram(waitBounds)
+  const fromBlock = createHistogram(waitBounds)
+  return {
+    measure: (
+      { claim }: PendingDelivery,
+      { isWell, begun, trace_id }: { isWell: boolean; begun: number; trace_id: string | undefined },
+    ): void => {
+      const taken = isWell ? delivered : failed
+      taken.add((performance.now() - begun) / 1000, trace_id)
+      if (!isWell) return
+      const now = clock.now()
+      latency.add(Math.max(0, now - claim.create_time.getTime()) / 1000, trace_id)
+      const blockTime = blockTimeOf(claim.data)
+      if (blockTime !== undefined) fromBlock.add(Math.max(0, now - blockTime) / 1000, trace_id)
+    },
+    read: (): CourierTimings => ({
+      delivered: delivered.read(),
+      failed: failed.read(),
+      latency: latency.read(),
+      fromBlock: fromBlock.read(),
+    }),
   }
 }
 
