@@ -108,7 +108,7 @@ export type App = {
 }
 
 /** A running service, of one process or of several. */
-export type Service = Omit<App, 'views' | 'retire'>
+export type RunningService = Omit<App, 'views' | 'retire'>
 
 /** What a supervisor asks of a process. */
 export type AppViews = {

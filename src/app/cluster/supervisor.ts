@@ -11,7 +11,7 @@ import { systemIds } from '../../lib/ids.ts'
 import { findFreePort, tryListen } from '../../lib/net/try-listen.ts'
 import { openDatabase } from '../../storage/pg/database.ts'
 import { adminListenFault, startAdminListener } from '../admin-listener.ts'
-import type { AppOptions, Service } from '../app.ts'
+import type { AppOptions, RunningService } from '../app.ts'
 import { warnOfDevelopment } from '../bootstrap.ts'
 import { resolveChains } from '../config/resolve.ts'
 import type { Config } from '../config/schema.ts'
@@ -21,7 +21,7 @@ import { connectedChains } from '../described-chains.ts'
 import { type FilterCall, filterGone } from '../filter-peers.ts'
 import type { Own } from '../lifetime.ts'
 import { addEnded, mergeMetrics } from '../metrics/merge.ts'
-import type { Family } from '../metrics/render.ts'
+import type { MetricFamily } from '../metrics/render.ts'
 import { mergeLive } from '../reload/difference.ts'
 import { createReloader } from '../reload/reload.ts'
 import { rereadConfig } from '../reload/reread.ts'
@@ -45,7 +45,7 @@ export async function startSupervisor(
     signal?: AbortSignal
     growth?: GrowthRule
   },
-): Promise<Service> {
+): Promise<RunningService> {
   const { env, cwd, log, version, clock = systemClock, ids = systemIds } = options
   // The configuration as it was read goes to the processes, which resolve it themselves: with `running`, in which secrets
   // are resolved, they would travel over the pipe.
@@ -85,8 +85,8 @@ export async function startSupervisor(
   const owner = createSliceOwner({ limiter, holders: workers, replicas })
 
   // Counters of ended processes are kept, so that totals of the service never decrease.
-  let ended: Family[] = []
-  const lastMetrics = new Map<number, Family[]>()
+  let ended: MetricFamily[] = []
+  const lastMetrics = new Map<number, MetricFamily[]>()
   const board = createNetworkBoard()
   const joint = createJointReload()
   const inTurn = createTurns()
@@ -163,7 +163,7 @@ export async function startSupervisor(
     log.info({ workers: count }, 'the service is busy and continues in several processes')
     // After an attempt whose app did not retire in time, the processes are there already.
     crew ??= await openCrew(count, port)
-    const last = await inside?.ask<Family[]>('metrics').catch(() => undefined)
+    const last = await inside?.ask<MetricFamily[]>('metrics').catch(() => undefined)
     if (last) lastMetrics.set(wholeSlot, last)
     await inside?.stop('retire', stopTimeoutMs)
     inside = undefined
@@ -203,7 +203,7 @@ export async function startSupervisor(
   }
 
   const metrics = async (accept: string | undefined) => {
-    const found = await gather<Family[]>('metrics')
+    const found = await gather<MetricFamily[]>('metrics')
     for (const { member, answer } of found) lastMetrics.set(member.plan.slot, answer)
     const running = found.map(({ member, answer }) => ({
       ...{ process: member.plan.name, families: answer },

@@ -1,15 +1,15 @@
 import { expect, it } from 'vitest'
 import { addEnded, mergeMetrics } from './merge.ts'
-import type { Family } from './render.ts'
+import type { MetricFamily } from './render.ts'
 
-const counter = (value: number, status = '200'): Family => ({
+const counter = (value: number, status = '200'): MetricFamily => ({
   ...{ name: 'portolan_http_requests_total', help: 'Requests.', type: 'counter' },
   values: [{ value, labels: { status } }],
 })
-const gauge = (name: string, value: number): Family => ({
+const gauge = (name: string, value: number): MetricFamily => ({
   ...{ name, help: 'Some gauge.', type: 'gauge', values: [{ value, labels: {} }] },
 })
-const histogram = (count: number): Family => ({
+const histogram = (count: number): MetricFamily => ({
   ...{ name: 'h', help: 'Times.', type: 'histogram' },
   values: [
     { value: count, labels: { le: '+Inf' }, metricName: 'h_bucket' },
@@ -58,7 +58,7 @@ it('adds up counters and histograms, and names the process of gauges that cannot
 })
 
 it('keeps the counters of processes that ended, and not their gauges', () => {
-  let ended: Family[] = []
+  let ended: MetricFamily[] = []
   ended = addEnded(ended, [counter(3), gauge('rss', 7)])
   ended = addEnded(ended, [counter(4), histogram(1)])
   const { text } = mergeMetrics(

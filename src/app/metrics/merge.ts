@@ -1,7 +1,7 @@
-import { type Family, renderMetrics, type Sample } from './render.ts'
+import { type MetricFamily, renderMetrics, type Sample } from './render.ts'
 
 /** The metrics of one of several processes. */
-export type ProcessMetrics = { process: string; families: readonly Family[] }
+export type ProcessMetrics = { process: string; families: readonly MetricFamily[] }
 
 // Gauges of what all processes hold together; of any other gauge a sum would mean nothing.
 const summed: ReadonlySet<string> = new Set([
@@ -29,7 +29,7 @@ const equal: ReadonlySet<string> = new Set([
  * meaning. Other gauges that more than one process shows get the label `process`.
  */
 export function mergeMetrics(processes: readonly ProcessMetrics[], accept: string | undefined) {
-  const byName = new Map<string, { first: Family; parts: ProcessPart[] }>()
+  const byName = new Map<string, { first: MetricFamily; parts: ProcessPart[] }>()
   for (const { process, families } of processes)
     for (const family of families) {
       const known = byName.get(family.name) ?? { first: family, parts: [] }
@@ -44,7 +44,10 @@ export function mergeMetrics(processes: readonly ProcessMetrics[], accept: strin
 }
 
 /** The counters of processes that ended, added up: without them the sums would fall and look like a restart. */
-export function addEnded(ended: readonly Family[], families: readonly Family[]): Family[] {
+export function addEnded(
+  ended: readonly MetricFamily[],
+  families: readonly MetricFamily[],
+): MetricFamily[] {
   const counts = families.filter(({ type }) => type !== 'gauge')
   const names = new Set([...ended, ...counts].map(({ name }) => name))
   return [...names].flatMap((name) => {
@@ -58,7 +61,7 @@ export function addEnded(ended: readonly Family[], families: readonly Family[]):
 
 type ProcessPart = { process: string; values: readonly Sample[] }
 
-function mergeValues({ name, type }: Family, parts: readonly ProcessPart[]): Sample[] {
+function mergeValues({ name, type }: MetricFamily, parts: readonly ProcessPart[]): Sample[] {
   const isSum = type !== 'gauge' || summed.has(name)
   const shown = parts.filter(({ values }) => values.length > 0)
   const isLabeled = !isSum && !equal.has(name) && shown.length > 1

@@ -19,7 +19,7 @@ import type { ReloadOutcome } from '../reload/reload.ts'
 import { registerGatewayMetrics } from './gateway.ts'
 import { type InstallationView, registerInstallationMetrics } from './installation.ts'
 import { registerPendingMetrics } from './pending.ts'
-import { type Family, renderMetrics } from './render.ts'
+import { type MetricFamily, renderMetrics } from './render.ts'
 import { show, showHistogram } from './show.ts'
 import { registerStreamMetrics } from './streams.ts'
 import { registerTrackerMetrics, type TrackersStatus, type TrackerTimings } from './tracker.ts'
@@ -48,7 +48,7 @@ export type Metrics = {
   /** The metrics in the form that an `Accept` header asks for. */
   text(accept?: string): Promise<{ contentType: string; text: string }>
   /** The same as values, for a supervisor that adds up those of several processes. */
-  families(): Promise<Family[]>
+  families(): Promise<MetricFamily[]>
   /** Every metric that is registered, for the document. */
   describe(): DescribedMetric[]
 }
@@ -195,11 +195,14 @@ export function createMetrics(version: string, routes: Pick<Routes, 'find'>): Me
     watchPending(status) {
       registerPendingMetrics(registry, status)
     },
-    text: async (accept) => renderMetrics((await registry.getMetricsAsJSON()) as Family[], accept),
+    text: async (accept) =>
+      renderMetrics((await registry.getMetricsAsJSON()) as MetricFamily[], accept),
     families: async () =>
-      ((await registry.getMetricsAsJSON()) as Family[]).map(({ name, help, type, values }) => ({
-        ...{ name, help, type, values },
-      })),
+      ((await registry.getMetricsAsJSON()) as MetricFamily[]).map(
+        ({ name, help, type, values }) => ({
+          ...{ name, help, type, values },
+        }),
+      ),
     describe: () =>
       registry.getMetricsAsArray().map((metric) => {
         const { name, help, type, labelNames } = metric as unknown as DescribedMetric

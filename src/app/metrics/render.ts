@@ -13,7 +13,7 @@ export type Sample = {
 }
 
 /** A metric with its samples. */
-export type Family = {
+export type MetricFamily = {
   name: string
   help: string
   type: unknown
@@ -27,13 +27,13 @@ export const asksForOpenMetrics = (accept: string | undefined): boolean =>
     .some((range) => range.split(';')[0]?.trim().toLowerCase() === 'application/openmetrics-text')
 
 /** The metrics in the form that an `Accept` header asks for. */
-export const renderMetrics = (families: readonly Family[], accept: string | undefined) =>
+export const renderMetrics = (families: readonly MetricFamily[], accept: string | undefined) =>
   asksForOpenMetrics(accept)
     ? { contentType: contentTypes.openMetrics, text: renderOpenMetrics(families) }
     : { contentType: contentTypes.prometheus, text: renderPrometheus(families) }
 
 /** The classic text of Prometheus. */
-export const renderPrometheus = (families: readonly Family[]): string =>
+export const renderPrometheus = (families: readonly MetricFamily[]): string =>
   families
     .map(({ name, help, type, values }) => {
       const lines = values.map((value) => `${value.metricName ?? name}${sample(value)}\n`)
@@ -45,7 +45,7 @@ export const renderPrometheus = (families: readonly Family[]): string =>
  * OpenMetrics 1.0, with exemplars. prom-client's own output renames counters for good, so that it cannot serve both
  * forms. Here a counter keeps its name with `_total`; its family is named without.
  */
-export const renderOpenMetrics = (families: readonly Family[]): string =>
+export const renderOpenMetrics = (families: readonly MetricFamily[]): string =>
   `${families
     .map(({ name, help, type, values }) => {
       const family = type === 'counter' ? name.replace(/_total$/, '') : name

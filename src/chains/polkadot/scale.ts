@@ -172,10 +172,10 @@ export function createSkips(): (entry: LookupEntry) => Skip {
 const skipText: Skip = (bytes, at) => skipCompact(bytes, at) + readCompact(bytes, at)
 
 /** One of the things that an enum's value may be. */
-export type Variant = Extract<LookupEntry, { type: 'enum' }>['value'][string]
+export type EnumVariant = Extract<LookupEntry, { type: 'enum' }>['value'][string]
 
 /** The fields of a variant in their order; those without a name have their number. */
-export function variantFields(variant: Variant): { name: string; type: LookupEntry }[] {
+export function variantFields(variant: EnumVariant): { name: string; type: LookupEntry }[] {
   switch (variant.type) {
     case 'void':
       return []

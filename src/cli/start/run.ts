@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import manifest from '../../../package.json' with { type: 'json' }
-import type { AppOptions, Service } from '../../app/app.ts'
+import type { AppOptions, RunningService } from '../../app/app.ts'
 import type { Overrides } from '../../app/config/schema.ts'
 import type { ServerRole } from '../../app/config/server-roles.ts'
 import type { DevEvent } from '../../app/embedded/event-line.ts'
@@ -76,7 +76,7 @@ export async function runStart(shell: Shell, options: StartOptions): Promise<voi
 
 const serverHeadStartMs = 200
 
-type Started = { app: Service; log: Log; announce(): Promise<void> }
+type Started = { app: RunningService; log: Log; announce(): Promise<void> }
 
 async function start(shell: Shell, options: StartOptions, signal: AbortSignal): Promise<Started> {
   const progress = isWatched(shell.stdout, shell.env) ? createProgress(shell.stdout) : undefined
@@ -176,14 +176,16 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
 }
 
 /** Starts a service of one process. */
-async function startAlone(options: AppOptions, signal: AbortSignal): Promise<Service> {
+async function startAlone(options: AppOptions, signal: AbortSignal): Promise<RunningService> {
   const server = await beginDatabase(options, signal)
   const { startApp } = await import('../../app/app.ts')
   return await startApp({ ...options, server: server?.promise, signal })
 }
 
 /** Starts a service of several processes, or of one that may become several. */
-async function startSeveral(options: AppOptions & { signal: AbortSignal }): Promise<Service> {
+async function startSeveral(
+  options: AppOptions & { signal: AbortSignal },
+): Promise<RunningService> {
   const server = await beginDatabase(options, options.signal)
   const { startSupervisor } = await import('../../app/cluster/supervisor.ts')
   return await startSupervisor({ ...options, server: server?.promise })
@@ -214,7 +216,7 @@ async function findNotice(asked: readonly LocalChain[] | undefined): Promise<str
 function flagsOf(
   shell: Shell,
   options: StartOptions,
-  { dataDir }: Pick<Service, 'dataDir'>,
+  { dataDir }: Pick<RunningService, 'dataDir'>,
 ): string {
   if (options.config !== undefined) return ` --config ${options.config}`
   // A variable may have been given to this one command only.
