@@ -1,15 +1,16 @@
 import { type ChildProcess, execFile, fork, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs, promisify } from 'node:util'
-import { createClient } from '../client/src/client.ts'
-import { startAnvil } from '../devnet/anvil/anvil.ts'
+import { stolenTicks } from '../test/helpers/stolen-cpu.ts'
 import { startNode } from './fanout-node.ts'
-import { cpuSeconds } from './lib/cpu.ts'
+import { ticksPerSecond } from './lib/cpu.ts'
+import { boundCpu, canBoundCpu } from './lib/cpu-share.ts'
 import { median, table, writeSection } from './lib/results.ts'
+import { type Service, startService } from './scale-service.ts'
 
 // The same service with one process and with several, both running all the time and loaded in turn.
 const run = promisify(execFile)
@@ -21,27 +22,13 @@ const usualConnections = 64
 const clients = Number(process.env.CLIENTS ?? 10_000)
 const counts = (process.env.WORKERS ?? '1,2').split(',').map(Number)
 const hasWrk = !spawnSync('wrk', ['-v']).error
-const parts = ['gateway', 'tracking', 'fan-out'] as const
+const parts = ['cpu', 'throughput', 'gateway', 'tracking', 'fan-out'] as const
 const { only } = parseArgs({ options: { only: { type: 'string' } } }).values
 const isWanted = (part: (typeof parts)[number]) => only === undefined || only === part
 
 const children: ChildProcess[] = []
 const dir = await realpath(await mkdtemp(join(tmpdir(), 'portolan-scale-')))
 await chmod(dir, 0o711)
-
-type Service = {
-  workers: number
-  url(network: string): string
-  wsUrl(network: string): string
-  /** Of all its processes, without the database. */
-  cpu(): Promise<number>
-  /** Mines on the network of wallets, which each service has its own of. */
-  mine(blocks: number): Promise<unknown>
-  /** Tracks that network from now on. */
-  track(): Promise<void>
-  lag(): Promise<number>
-  stop(): Promise<unknown>
-}
 
 async function startStub(): Promise<string> {
   const child = spawn(process.execPath, [join(here, 'gateway-stub.ts')], {
@@ -50,82 +37,6 @@ async function startStub(): Promise<string> {
   children.push(child)
   const [port] = (await once(child.stdout!, 'data')) as [Buffer]
   return `http://127.0.0.1:${String(port).trim()}`
-}
-
-async function startPortolan(
-  workers: number,
-  others: Readonly<Record<string, string>>,
-): Promise<Service> {
-  const dataDir = join(dir, `data-${workers}`)
-  const anvil = await startAnvil({})
-  const nodes = { mainnet: anvil.url, ...others }
-  const networks = Object.fromEntries(
-    Object.entries(nodes).map(([name, url]) => [name, { upstreams: [{ url }] }]),
-  )
-  const most = '1000000000'
-  const child = spawn(
-    process.execPath,
-    [join(here, '../src/main.ts'), 'start', '--chains', 'none'],
-    {
-      env: {
-        ...process.env,
-        CI: 'true',
-        PORTOLAN_PORT: '0',
-        PORTOLAN_SERVER__WORKERS: `${workers}`,
-        PORTOLAN_SECURITY__DEVELOPMENT_RULES: 'true',
-        PORTOLAN_DATA_DIR: dataDir,
-        PORTOLAN_CHAINS__C: JSON.stringify({ networks, default_network: 'mainnet' }),
-        PORTOLAN_SERVER__CONNECTIONS_PER_ADDRESS: '100000',
-        // Divided among the workers, and the system does not divide clients evenly.
-        PORTOLAN_SERVER__CONNECTIONS_LIMIT: '100000',
-        PORTOLAN_GATEWAY__CONNECTIONS_PER_KEY: '100000',
-        PORTOLAN_GATEWAY__SUBSCRIPTIONS_PER_KEY: '100000',
-        // Limits that are checked and counted, but never reached.
-        PORTOLAN_LIMITS__PER_SECOND_LIMIT: '1000000',
-        PORTOLAN_LIMITS__PER_HOUR_LIMIT: most,
-        PORTOLAN_LIMITS__PER_DAY_LIMIT: most,
-        PORTOLAN_LIMITS__PER_MONTH_LIMIT: most,
-      },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  )
-  children.push(child)
-  await new Promise<void>((resolve, reject) => {
-    child.once('exit', () => reject(new Error('Portolan did not start')))
-    child.stdout!.on('data', (chunk) => String(chunk).includes('"started"') && resolve())
-  })
-  const text = await readFile(join(dataDir, 'connection.json'), 'utf8')
-  const { base_url, ws_url, admin_url, member } = JSON.parse(text)
-  const status = async () => await (await fetch(`${admin_url}/status`)).json()
-  return {
-    workers,
-    url: (network) => `${base_url}/c/${network}/v1/${member.api_key}`,
-    wsUrl: (network) => `${ws_url}/c/${network}/v1/ws/${member.api_key}`,
-    cpu: async () => {
-      const { processes = [] } = (await status()) as { processes?: { pid: number }[] }
-      return [child.pid!, ...processes.map(({ pid }) => pid)].reduce(
-        (sum, pid) => sum + cpuSeconds(pid),
-        0,
-      )
-    },
-    mine: (blocks) => anvil.call('anvil_mine', [`0x${blocks.toString(16)}`]),
-    track: async () => {
-      const client = createClient({ base_url, ...member })
-      const chain = client.chain('c') as unknown as {
-        RegisterWallet(request: object): Promise<object>
-      }
-      await chain.RegisterWallet({ name: 'bench', address: `0x${'ab'.repeat(20)}` })
-    },
-    lag: async () => {
-      const { block_number, head } = (await status()).chains.c.tracking ?? {}
-      return block_number === null || head === null ? Number.POSITIVE_INFINITY : head - block_number
-    },
-    stop: async () => {
-      child.kill('SIGTERM')
-      await once(child, 'exit')
-      await anvil.stop()
-    },
-  }
 }
 
 type Counted = { requests: number; failed: number; p50: number; p99: number }
@@ -154,6 +65,9 @@ async function load(
   if (counted.failed > 0) throw new Error(`${counted.failed} requests failed`)
   return counted
 }
+
+const spread = (values: readonly number[]) =>
+  `${Math.min(...values).toFixed(2)}, ${Math.max(...values).toFixed(2)}`
 
 const ways = [
   { name: 'cache hit', kind: 'block', same: true },
@@ -196,6 +110,100 @@ async function measureGateway(services: readonly Service[]): Promise<string> {
     'CPU per request of one worker',
   ]
   return `As much as the connections take, ${hasWrk ? 'wrk with one thread' : 'a load generator of our own'}, ${seconds} s each, median of ${rounds} interleaved rounds; CPU of all processes of the service without the database. The generator and the node run on the same ${availableParallelism()} cores: requests per second cannot double here, requests per CPU-second show what a larger machine would give.\n\n${table([...columns, 'requests/s', 'of one worker', 'p99 ms'], rows)}`
+}
+
+const perWorker = Number(process.env.RATE ?? 1_500)
+// Of one core. A window in which the hypervisor withheld more is left out.
+const mostStolen = 0.04
+
+const isDisturbed = (stolenBefore: number, from: number): boolean =>
+  (stolenTicks() - stolenBefore) / ticksPerSecond >
+  (mostStolen * (performance.now() - from)) / 1_000
+
+/**
+ * CPU per request at an equal and low rate per worker. All services are loaded at the same time, so that what the machine
+ * does to one (withheld CPU, two hyper-threads on one core, other programs) it does to all, and their quotient is ours.
+ * Connections and requests are in proportion to the workers: a worker with fewer handles fewer in one turn of its
+ * event loop, and each turn has its price.
+ */
+async function measureCpu(services: readonly Service[]): Promise<string> {
+  const rows: unknown[][] = []
+  let excluded = 0
+  for (const way of ways) {
+    const micros = services.map((): number[] => [])
+    const ratios = services.map((): number[] => [])
+    const loadOf = (service: Service, duration: number) =>
+      load(service, way, duration, {
+        rate: perWorker * service.workers,
+        connections: usualConnections * service.workers,
+      })
+    await Promise.all(services.map((service) => loadOf(service, warmUpSeconds)))
+    for (let round = 0; round < rounds; round++) {
+      const [stolen, from] = [stolenTicks(), performance.now()]
+      const window = await Promise.all(
+        services.map(async (service) => {
+          const before = await service.cpu()
+          const { requests } = await loadOf(service, seconds)
+          return (((await service.cpu()) - before) * 1e6) / requests
+        }),
+      )
+      if (isDisturbed(stolen, from)) excluded++
+      else
+        for (const [index, one] of window.entries()) {
+          micros[index]!.push(one)
+          ratios[index]!.push(one / window[0]!)
+        }
+    }
+    for (const [index, { workers }] of services.entries())
+      rows.push([
+        ...[way.name, workers, median(micros[index]!).toFixed(1)],
+        ...[median(ratios[index]!).toFixed(3), spread(ratios[index]!)],
+      ])
+  }
+  return `CPU of all processes of a service without the database, ${perWorker} requests/s and ${usualConnections} connections per worker, all services loaded at the same time in ${rounds} windows of ${seconds} s${excluded > 0 ? `, ${excluded} of ${rounds * ways.length} left out because the hypervisor withheld CPU` : ''}.\n\n${table(['Asked for', 'workers', 'µs of CPU per request', 'of one worker, median', 'from, to'], rows)}`
+}
+
+const share = Number(process.env.SHARE ?? 0.25)
+
+/**
+ * What workers carry when each of them has a core of its own and the load generator leaves room: each gets a small share
+ * of a core, so that all services, the generator and the node together leave the machine a part of its time. All at once,
+ * for the reason that `measureCpu` has.
+ */
+async function measureThroughput(services: readonly Service[]): Promise<string> {
+  if (!canBoundCpu())
+    return 'Throughput of workers with a share of a core each: not measured, this machine has no control groups of version 1.'
+  const rows: unknown[][] = []
+  const pids = (await Promise.all(services.map((service) => service.servers()))).flat()
+  for (const way of ways) {
+    // Before they are bounded: code that is not compiled yet takes many times as long.
+    await Promise.all(services.map((service) => load(service, way, warmUpSeconds)))
+    const bounds = pids.map((pid) => boundCpu(pid, share))
+    const rates = services.map((): number[] => [])
+    const ratios = services.map((): number[] => [])
+    for (let round = 0; round <= rounds; round++) {
+      const [stolen, from] = [stolenTicks(), performance.now()]
+      const window = await Promise.all(
+        services.map(async (service) => {
+          const connections = usualConnections * service.workers
+          return (await load(service, way, seconds, { connections })).requests / seconds
+        }),
+      )
+      // The first round warms up.
+      if (round === 0 || isDisturbed(stolen, from)) continue
+      for (const [index, one] of window.entries()) {
+        rates[index]!.push(one)
+        ratios[index]!.push(one / window[0]!)
+      }
+    }
+    for (const bound of bounds) bound.stop()
+    for (const [index, { workers }] of services.entries())
+      rows.push([
+        ...[way.name, workers, Math.round(median(rates[index]!))],
+        ...[median(ratios[index]!).toFixed(2), spread(ratios[index]!), rates[index]!.length],
+      ])
+  }
+  return `As much as ${usualConnections} connections per worker take, each worker with ${share} of a core, all services at the same time, so that the generator and the node have room, windows of ${seconds} s.\n\n${table(['Asked for', 'workers', 'requests/s', 'of one worker, median', 'from, to', 'windows'], rows)}`
 }
 
 const blocksAtOnce = 50
@@ -279,8 +287,11 @@ try {
   const [stub, node] = [await startStub(), await startNode()]
   const nodes = { ropsten: stub, heads: node.url }
   const services: Service[] = []
-  for (const count of counts) services.push(await startPortolan(count, nodes))
+  for (const count of counts)
+    services.push(await startService({ workers: count, nodes, dir, children }))
   const texts: string[] = []
+  if (isWanted('cpu')) texts.push(await measureCpu(services))
+  if (isWanted('throughput')) texts.push(await measureThroughput(services))
   if (isWanted('gateway')) texts.push(await measureGateway(services))
   if (isWanted('tracking')) texts.push(await measureTracking(services))
   if (isWanted('fan-out')) texts.push(await measureFanOut(services, () => void node.mine()))

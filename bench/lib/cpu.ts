@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-const ticksPerSecond = 100
+/** Of the times in `/proc`. */
+export const ticksPerSecond = 100
 
 /** CPU seconds that a process has used, in user and in system mode. */
 export function cpuSeconds(pid: number): number {

@@ -1,0 +1,26 @@
+import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const groups = '/sys/fs/cgroup/cpu'
+// Short, so that a request waits little for the next one.
+const periodMicros = 10_000
+
+/** Whether this machine lets us bound the CPU of a process: control groups of version 1, as root. */
+export const canBoundCpu = (): boolean =>
+  process.getuid?.() === 0 && existsSync(join(groups, 'cpu.cfs_quota_us'))
+
+/** Gives a process and all its threads this share of one core and no more. */
+export function boundCpu(pid: number, share: number): { stop(): void } {
+  const group = join(groups, `portolan-bench-${pid}`)
+  mkdirSync(group)
+  const write = (name: string, value: number) => writeFileSync(join(group, name), `${value}`)
+  write('cpu.cfs_period_us', periodMicros)
+  write('cpu.cfs_quota_us', Math.round(periodMicros * share))
+  write('cgroup.procs', pid)
+  return {
+    stop: () => {
+      writeFileSync(join(groups, 'cgroup.procs'), `${pid}`)
+      rmdirSync(group)
+    },
+  }
+}
