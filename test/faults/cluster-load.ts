@@ -101,7 +101,8 @@ const createKey = async (
   (await call(admin, 'admin/CreateCredential', { organization_id, role: 'ROLE_MEMBER' }))
     ?.credential
 
-type Load = { isOver(): boolean; outcome: Outcome }
+/** Load until it is over. */
+export type Load = { isOver(): boolean; outcome: Outcome }
 
 /** Registers wallets with an address each. What was acknowledged must be there at the end. */
 export async function register(

@@ -58,7 +58,7 @@ export type World = {
   receiverUrl: string
   /** Whether limits hold without exception. */
   isStrict: boolean
-  /** From now on processes start with this version of the program. */
+  /** From now on processes start with the later version of the program. */
   upgrade(): void
   stop(): Promise<void>
 }
@@ -161,16 +161,16 @@ async function startReceiver(received: Received[]) {
 }
 
 /**
- * Starts the cluster: some processes of each role, with a way of their own to the servers. With the folder of another,
- * older version it starts with that one.
+ * Starts the cluster: some processes of each role, with a way of their own to the servers. With the folder of an older
+ * version it starts with that one, and `upgrade` is to this version; else it is to the program of a next one.
  */
 export async function startWorld(
   counts: Readonly<Record<string, number>>,
-  other?: string,
+  { older, next }: { older?: string | undefined; next?: string | undefined } = {},
 ): Promise<World> {
-  const isStrict = other === undefined || (await knowsStrictLimits(other))
+  const isStrict = older === undefined || (await knowsStrictLimits(older))
   const main = await bundledService()
-  let program = other === undefined ? main : join(other, 'src/main.ts')
+  let program = older === undefined ? main : join(older, 'src/main.ts')
   const ends: (() => unknown)[] = []
   // One for each process.
   process.setMaxListeners(50)
@@ -189,7 +189,7 @@ export async function startWorld(
     ends.push(() => rm(folder, { recursive: true, force: true }))
     const anvil = await startAnvil({ args: ['--block-time', '1'] })
     ends.push(anvil.stop)
-    const database = await startKillableDatabase({ isEmpty: other !== undefined })
+    const database = await startKillableDatabase({ isEmpty: older !== undefined })
     ends.push(database.stop)
     const connection = database.connection as Parameters<typeof startPgBouncer>[0]
     const bouncer = await startPgBouncer(connection, {
@@ -335,7 +335,7 @@ limits: { replicas: ${counts.gateway ?? 1} }
       receiverUrl: receiver.url,
       isStrict,
       upgrade: () => {
-        program = main
+        program = older === undefined ? (next ?? main) : main
       },
       stop,
     }

@@ -1,12 +1,20 @@
 import { expect, it } from 'vitest'
 import { runCluster } from './cluster.ts'
+import { makeNextVersion } from './next-version.ts'
 
-it('a cluster in which everything fails once loses nothing, and every failed request has a reason', async () => {
-  const { counts, ...faults } = await runCluster({ seconds: 20, seed: 7, pauseMs: 800, least: 8 })
-  expect(faults).toEqual({
+it('three minutes in which all parts of a cluster fail and are replaced by a next version: nothing is lost or doubled', async () => {
+  await using next = await makeNextVersion()
+  const events: string[] = []
+  const { counts, ...faults } = await runCluster({
+    ...{ seconds: 180, seed: 7, least: 8, next: next.program },
+    onEvent: (text) => events.push(text),
+  })
+  // A request that failed without a reason is among them.
+  expect(faults, events.join('\n')).toEqual({
     ...{ failed: [], unexplained: [], lost: [], wrong: [], exceeded: [], lateRevocations: [] },
   })
-  // Every kind of disturbance, each once at least.
-  expect(counts.disturbances).toBeGreaterThanOrEqual(8)
-  expect(counts.payments).toBeGreaterThan(20)
-}, 400_000)
+  // The change of the version, and each kind of disturbance once at least.
+  expect(counts.disturbances).toBeGreaterThanOrEqual(9)
+  expect(counts.payments).toBeGreaterThan(100)
+  expect(counts.sent).toBeGreaterThan(20)
+}, 900_000)

@@ -16,20 +16,24 @@ import {
   revoke,
   useGateway,
 } from './cluster-load.ts'
+import { checkSent, send } from './cluster-send.ts'
 import { startWorld, type World } from './cluster-world.ts'
 
 const perSecond = 20
 
 /**
  * Runs load and disturbances for some time with each seed, and checks the history after each, when all is quiet. With
- * `other`, the folder of an older version, the cluster starts with that version, and all processes are restarted one
- * after the other with this one during the first seed.
+ * another version all processes are restarted one after the other during the first seed: from the older version to this
+ * one, or from this one to the next.
  */
 export async function runCluster(options: {
   seconds: number
   seed: number
   seeds?: number
-  other?: string | undefined
+  /** The folder of an older version. */
+  older?: string | undefined
+  /** The program of a next version. */
+  next?: string | undefined
   /** Between two disturbances, on average. */
   pauseMs?: number | undefined
   /** How many disturbances there are in a seed at least; 8 are each kind once. */
@@ -37,20 +41,30 @@ export async function runCluster(options: {
   counts?: Readonly<Record<string, number>>
   onEvent?(text: string): void
 }): Promise<Outcome> {
-  const { seconds, seed: first, seeds = 1, other, pauseMs, least, onEvent = () => {} } = options
+  const {
+    seconds,
+    seed: first,
+    seeds = 1,
+    older,
+    next,
+    pauseMs,
+    least,
+    onEvent = () => {},
+  } = options
   const { counts = { gateway: 2, api: 2, tracker: 2, courier: 3, sender: 1 } } = options
   const outcome: Outcome = {
     counts: {
       ...{ seeds: 0, requests: 0, retried: 0, disturbances: 0, payments: 0, revocations: 0 },
+      sent: 0,
       ...{ admitted: 0, most_in_a_second: 0, exceeded_after_redis_loss: 0 },
       ...{ notifications: 0, repeated: 0 },
     },
     ...{ failed: [], unexplained: [], lost: [], wrong: [], exceeded: [], lateRevocations: [] },
   }
-  const world = await startWorld(counts, other)
+  const world = await startWorld(counts, { older, next })
   try {
     for (let seed = first; seed < first + seeds; seed++) {
-      const isUpgrade = other !== undefined && seed === first
+      const isUpgrade = (older ?? next) !== undefined && seed === first
       await runSeed(world, { seed, seconds, isUpgrade, outcome, pauseMs, least, onEvent })
       outcome.counts.seeds!++
       onEvent(
@@ -89,6 +103,8 @@ async function runSeed(
     confirmation: 1,
   })
   const accounts: Account[] = []
+  const owner = { name: `owner-${seed}`, per_second_limit: -1 }
+  const sender = (await createTenant(world, call, owner)).pair
   const limited = { name: `limited-${seed}`, per_second_limit: perSecond }
   const { api_key } = (await createTenant(world, call, limited)).pair
   let until = Date.now() + seconds * 1000
@@ -102,7 +118,8 @@ async function runSeed(
   }).finally(() => {
     isDisturbing = false
   })
-  await Promise.all([
+  const [sending] = await Promise.all([
+    send(world, call, { member: sender, isOver, outcome }),
     register(call, { member, accounts, isOver, outcome }),
     pay(world, { accounts, isOver, random, outcome }),
     useGateway(world, { api_key, perSecond, isOver, outcome, noted }),
@@ -123,6 +140,7 @@ async function runSeed(
     else outcome.counts[reason] = (outcome.counts[reason] ?? 0) + 1
   }
   await check(world, call, { member, accounts, outcome, path })
+  await checkSent(world, call, { member: sender, sending, outcome })
 }
 
 if (import.meta.main) {
@@ -130,7 +148,7 @@ if (import.meta.main) {
   const { values } = parseArgs({
     options: {
       ...{ seconds: { type: 'string', default: '180' }, seed: { type: 'string', default: '1' } },
-      ...{ seeds: { type: 'string', default: '1' }, other: { type: 'string' } },
+      ...{ seeds: { type: 'string', default: '1' }, older: { type: 'string' } },
       ...{ pause: { type: 'string' }, least: { type: 'string' } },
     },
   })
@@ -140,7 +158,7 @@ if (import.meta.main) {
   const number = (text: string | undefined) => (text === undefined ? undefined : Number(text))
   const outcome = await runCluster({
     ...{ seconds: Number(values.seconds), seed: Number(values.seed), seeds: Number(values.seeds) },
-    ...{ other: values.other, pauseMs: number(values.pause), least: number(values.least) },
+    ...{ older: values.older, pauseMs: number(values.pause), least: number(values.least) },
     onEvent: (text) => console.log(text),
   })
   const { counts, ...faults } = outcome

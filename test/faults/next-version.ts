@@ -1,7 +1,8 @@
-import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
+import { bundleCheckout } from '../helpers/bundle.ts'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -16,7 +17,7 @@ export const nextMigrations = [
 
 /** A checkout of a next version: this one with another number and two migrations. */
 export async function makeNextVersion(): Promise<AsyncDisposable & { program: string }> {
-  const folder = await mkdtemp(join(tmpdir(), 'portolan-next-'))
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'portolan-next-')))
   await cp(join(root, 'src'), join(folder, 'src'), { recursive: true })
   for (const name of ['node_modules', 'client', 'console', 'devnet', 'bin', 'docs'])
     await symlink(join(root, name), join(folder, name))
@@ -25,7 +26,7 @@ export async function makeNextVersion(): Promise<AsyncDisposable & { program: st
   for (const { name, sql } of nextMigrations)
     await writeFile(join(folder, 'src/storage/migrations', `${name}.sql`), sql)
   return {
-    program: join(folder, 'src/main.ts'),
+    program: await bundleCheckout(folder),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   }
 }

