@@ -166,7 +166,15 @@ async function startReceiver(received: Received[]) {
  */
 export async function startWorld(
   counts: Readonly<Record<string, number>>,
-  { older, next }: { older?: string | undefined; next?: string | undefined } = {},
+  {
+    older,
+    next,
+    blockSeconds = 1,
+  }: {
+    older?: string | undefined
+    next?: string | undefined
+    blockSeconds?: number | undefined
+  } = {},
 ): Promise<World> {
   const isStrict = older === undefined || (await knowsStrictLimits(older))
   const main = await bundledService()
@@ -187,7 +195,7 @@ export async function startWorld(
   async function open(): Promise<World> {
     const folder = await mkdtemp(join(tmpdir(), 'portolan-cluster-'))
     ends.push(() => rm(folder, { recursive: true, force: true }))
-    const anvil = await startAnvil({ args: ['--block-time', '1'] })
+    const anvil = await startAnvil({ args: ['--block-time', `${blockSeconds}`] })
     ends.push(anvil.stop)
     const database = await startKillableDatabase({ isEmpty: older !== undefined })
     ends.push(database.stop)

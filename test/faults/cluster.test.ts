@@ -7,6 +7,8 @@ it('three minutes in which all parts of a cluster fail and are replaced by a nex
   const events: string[] = []
   const { counts, ...faults } = await runCluster({
     ...{ seconds: 180, seed: 7, least: 8, next: next.program },
+    // Half the work of every process: other files run beside this one.
+    blockSeconds: 2,
     onEvent: (text) => events.push(text),
   })
   // A request that failed without a reason is among them.

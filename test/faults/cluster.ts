@@ -39,6 +39,8 @@ export async function runCluster(options: {
   /** How many disturbances there are in a seed at least; 8 are each kind once. */
   least?: number | undefined
   counts?: Readonly<Record<string, number>>
+  /** Between two blocks of the chain. */
+  blockSeconds?: number | undefined
   onEvent?(text: string): void
 }): Promise<Outcome> {
   const {
@@ -51,6 +53,7 @@ export async function runCluster(options: {
     least,
     onEvent = () => {},
   } = options
+  const { blockSeconds } = options
   const { counts = { gateway: 2, api: 2, tracker: 2, courier: 3, sender: 1 } } = options
   const outcome: Outcome = {
     counts: {
@@ -61,7 +64,7 @@ export async function runCluster(options: {
     },
     ...{ failed: [], unexplained: [], lost: [], wrong: [], exceeded: [], lateRevocations: [] },
   }
-  const world = await startWorld(counts, { older, next })
+  const world = await startWorld(counts, { older, next, blockSeconds })
   try {
     for (let seed = first; seed < first + seeds; seed++) {
       const isUpgrade = (older ?? next) !== undefined && seed === first
