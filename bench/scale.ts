@@ -22,9 +22,15 @@ const usualConnections = 64
 const clients = Number(process.env.CLIENTS ?? 10_000)
 const counts = (process.env.WORKERS ?? '1,2').split(',').map(Number)
 const hasWrk = !spawnSync('wrk', ['-v']).error
-const parts = ['cpu', 'throughput', 'gateway', 'tracking', 'fan-out'] as const
+const titles = {
+  cpu: 'CPU of a request',
+  throughput: 'throughput with room',
+  gateway: 'throughput on all cores',
+  tracking: 'gateway beside a tracker',
+  'fan-out': 'WebSocket clients',
+}
 const { only } = parseArgs({ options: { only: { type: 'string' } } }).values
-const isWanted = (part: (typeof parts)[number]) => only === undefined || only === part
+const isWanted = (part: string) => only === undefined || only === part
 
 const children: ChildProcess[] = []
 const dir = await realpath(await mkdtemp(join(tmpdir(), 'portolan-scale-')))
@@ -215,32 +221,58 @@ async function mineUntil(signal: AbortSignal, mine: (blocks: number) => Promise<
   return mined
 }
 
+/** Until it has stored all blocks. */
+async function isIdle(service: Service): Promise<void> {
+  const deadline = Date.now() + 60_000
+  while ((await service.lag()) > 0 && Date.now() < deadline) await delay(200)
+}
+
+/**
+ * The gateway of each service at 80 % of what it takes, alone, while another service tracks, and while its own tracker
+ * does. The one in the middle shows what the machine does to it: two hyper-threads share a core. Each worker has
+ * a share of a core, so that trackers, databases and nodes have room.
+ */
 async function measureTracking(services: readonly Service[]): Promise<string> {
   const rows: unknown[][] = []
   const [way] = ways
-  for (const service of services) {
-    await service.track()
-    const most = (await load(service, way, seconds)).requests / seconds
-    const alone: number[] = []
-    const beside: number[] = []
-    const blocks: number[] = []
-    for (let round = 0; round < rounds; round++) {
-      alone.push((await load(service, way, seconds, { rate: most * 0.8 })).p99)
+  for (const service of services) await service.track()
+  for (const [index, service] of services.entries()) {
+    const other = services[(index + 1) % services.length]!
+    const connections = usualConnections * service.workers
+    await load(service, way, warmUpSeconds, { connections })
+    const bounds = canBoundCpu() ? (await service.servers()).map((pid) => boundCpu(pid, share)) : []
+    const beside = async (tracking: Service | undefined, rate: number) => {
       const over = new AbortController()
-      const mining = mineUntil(over.signal, service.mine)
-      beside.push((await load(service, way, seconds, { rate: most * 0.8 })).p99)
+      const mining = tracking && mineUntil(over.signal, tracking.mine)
+      const counted = await load(service, way, seconds, { connections, rate })
       over.abort()
-      blocks.push((await mining) / seconds)
-      const deadline = Date.now() + 120_000
-      while ((await service.lag()) > 0 && Date.now() < deadline) await delay(200)
+      const mined = (await mining) ?? 0
+      if (tracking) await isIdle(tracking)
+      return { ...counted, mined }
     }
-    const [own, other] = [median(alone), median(beside)]
+    const most = (await beside(other, 0)).requests / seconds
+    const cases = [undefined, other, service]
+    const times = cases.map((): number[] => [])
+    const blocks: number[] = []
+    for (let round = 0; round < rounds; round++)
+      for (const [at, tracking] of cases.entries()) {
+        const [stolen, from] = [stolenTicks(), performance.now()]
+        const { p99, mined } = await beside(tracking, most * 0.8)
+        if (isDisturbed(stolen, from)) continue
+        times[at]!.push(p99)
+        if (tracking === service) blocks.push(mined / seconds)
+      }
+    for (const bound of bounds) bound.stop()
+    const [alone, machine, own] = times.map(median)
     rows.push([
-      ...[service.workers, Math.round(median(blocks)), own.toFixed(2), other.toFixed(2)],
-      (other / own).toFixed(2),
+      ...[service.workers, Math.round(most * 0.8), Math.round(median(blocks))],
+      ...[alone!, machine!, own!].map((ms) => ms.toFixed(2)),
+      ...[own! / alone!, own! / machine!].map((ratio) => ratio.toFixed(2)),
     ])
   }
-  return `Cache hits at 80 % of what the service takes, alone and while its tracker stores empty blocks as fast as a node mines them, median of ${rounds} rounds of ${seconds} s.\n\n${table(['workers', 'blocks/s', 'p99 ms alone', 'p99 ms while tracking', 'ratio'], rows)}`
+  const columns = ['workers', 'requests/s', 'blocks/s']
+  const p99s = ['p99 ms alone', 'while another service tracks', 'while it tracks']
+  return `Cache hits at 80 % of what the service takes beside a busy machine${canBoundCpu() ? `, each worker with ${share} of a core` : ''}: alone, while the tracker of another service stores empty blocks as fast as a node mines them, and while its own does; median of ${rounds} interleaved rounds of ${seconds} s without those in which the hypervisor withheld CPU.\n\n${table([...columns, ...p99s, 'of alone', 'of another tracking'], rows)}`
 }
 
 /** WebSocket clients in a process of their own. */
@@ -289,16 +321,18 @@ try {
   const services: Service[] = []
   for (const count of counts)
     services.push(await startService({ workers: count, nodes, dir, children }))
-  const texts: string[] = []
-  if (isWanted('cpu')) texts.push(await measureCpu(services))
-  if (isWanted('throughput')) texts.push(await measureThroughput(services))
-  if (isWanted('gateway')) texts.push(await measureGateway(services))
-  if (isWanted('tracking')) texts.push(await measureTracking(services))
-  if (isWanted('fan-out')) texts.push(await measureFanOut(services, () => void node.mine()))
-  const text = texts.join('\n\n')
-  // One part alone would replace the others in the results.
-  if (only !== undefined) console.log(text)
-  else await writeSection('Several processes', 'node bench/scale.ts', text)
+  const measure: Record<string, () => Promise<string>> = {
+    cpu: () => measureCpu(services),
+    throughput: () => measureThroughput(services),
+    gateway: () => measureGateway(services),
+    tracking: () => measureTracking(services),
+    'fan-out': () => measureFanOut(services, () => void node.mine()),
+  }
+  for (const [part, title] of Object.entries(titles))
+    if (isWanted(part)) {
+      const command = `node bench/scale.ts --only ${part}`
+      await writeSection(`Several processes: ${title}`, command, await measure[part]!())
+    }
   await Promise.all(services.map((service) => service.stop()))
   node.stop()
 } catch (error) {

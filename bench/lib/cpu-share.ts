@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 const groups = '/sys/fs/cgroup/cpu'
 // Short, so that a request waits little for the next one.
-const periodMicros = 10_000
+const periodMicros = 5_000
 
 /** Whether this machine lets us bound the CPU of a process: control groups of version 1, as root. */
 export const canBoundCpu = (): boolean =>
