@@ -35,6 +35,11 @@ const isWanted = (part: string) => only === undefined || only === part
 const children: ChildProcess[] = []
 const dir = await realpath(await mkdtemp(join(tmpdir(), 'portolan-scale-')))
 await chmod(dir, 0o711)
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    for (const child of children) child.kill()
+    process.exit(1)
+  })
 
 async function startStub(): Promise<string> {
   const child = spawn(process.execPath, [join(here, 'gateway-stub.ts')], {
@@ -122,6 +127,12 @@ const perWorker = Number(process.env.RATE ?? 1_500)
 // Of one core. A window in which the hypervisor withheld more is left out.
 const mostStolen = 0.04
 
+/** Figures of a machine that was never left alone are no figures. */
+const isMeasured = (samples: readonly (readonly number[])[]): void => {
+  if (samples.some((one) => one.length === 0))
+    throw new Error('the hypervisor withheld CPU in every window: measure again later')
+}
+
 const isDisturbed = (stolenBefore: number, from: number): boolean =>
   (stolenTicks() - stolenBefore) / ticksPerSecond >
   (mostStolen * (performance.now() - from)) / 1_000
@@ -160,6 +171,7 @@ async function measureCpu(services: readonly Service[]): Promise<string> {
           ratios[index]!.push(one / window[0]!)
         }
     }
+    isMeasured(micros)
     for (const [index, { workers }] of services.entries())
       rows.push([
         ...[way.name, workers, median(micros[index]!).toFixed(1)],
@@ -203,6 +215,7 @@ async function measureThroughput(services: readonly Service[]): Promise<string> 
       }
     }
     for (const bound of bounds) bound.stop()
+    isMeasured(rates)
     for (const [index, { workers }] of services.entries())
       rows.push([
         ...[way.name, workers, Math.round(median(rates[index]!))],
@@ -263,6 +276,7 @@ async function measureTracking(services: readonly Service[]): Promise<string> {
         if (tracking === service) blocks.push(mined / seconds)
       }
     for (const bound of bounds) bound.stop()
+    isMeasured(times)
     const [alone, machine, own] = times.map(median)
     rows.push([
       ...[service.workers, Math.round(most * 0.8), Math.round(median(blocks))],
