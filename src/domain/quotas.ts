@@ -1,13 +1,18 @@
 import { OperationError } from '../contract/errors/errors.ts'
 import { type QuotaName, shippedQuotas } from '../contract/quotas.ts'
-import {
-  addUse,
-  type CountedQuota,
-  countOpenAlone,
-  countOpenShared,
-  type QuotaUse,
-} from '../storage/access/quotas.ts'
+import { addUse, type CountedQuota, type QuotaUse } from '../storage/access/quotas.ts'
 import type { Db } from '../storage/pg/database.ts'
+import {
+  countOpenAlone,
+  findGeneration,
+  findOpenUse,
+  holdOpen,
+  type OpenLock,
+  type OpenUse,
+  recountOpen,
+  reserveOpen,
+  shareOpen,
+} from '../storage/transactions/open-use.ts'
 import type { Context } from './context.ts'
 
 type Limits = { quotas?: Context['quotas'] | undefined }
@@ -39,36 +44,73 @@ export async function takeQuota(
   checkUse(context, quota_name, { use, gained })
 }
 
-/** So near to its limit that transactions must be created one after the other. */
-class NearQuotaError extends Error {
-  override name = 'NearQuotaError'
+const openQuota = 'QUOTA_OPEN_TRANSACTIONS'
+
+/** A reservation that an exact count has made void before it was used. */
+class VoidReservationError extends Error {
+  override name = 'VoidReservationError'
 }
 
-// More than there are connections, each of which may be creating a transaction.
-const nearby = 1_000
+/** What a transaction that creates does for the quota: locks first, and checks in a later statement. */
+export type Admission = { lock: OpenLock; check(trx: Db): Promise<void> }
+
+// A reservation is void where another process counts between it and its use, which is rare.
+const attempts = 3
 
 /**
- * Creates a transaction within the quota of open ones. Far from the limit several are created at once;
- * near to it one at a time, so that each sees those before it. `create` calls `admit` before it stores.
+ * Creates a transaction within the quota of open ones. Several are created at once, each with a reservation. `create` takes the
+ * lock of its admission with its other locks, and checks before it stores.
  */
 export async function withinOpenQuota<result>(
-  context: Limits,
+  context: Limits & { db: Db },
   organization_id: string,
-  create: (admit: (trx: Db) => Promise<void>) => Promise<result>,
+  create: (admission: Admission) => Promise<result>,
 ): Promise<result> {
-  const quota_name = 'QUOTA_OPEN_TRANSACTIONS'
-  try {
-    return await create(async (trx) => {
-      const use = await countOpenShared(trx, organization_id)
-      if (use.used + nearby >= limitOf(context, quota_name, use)) throw new NearQuotaError()
-    })
-  } catch (error) {
-    if (!(error instanceof NearQuotaError)) throw error
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const reserved = await reserve(context, organization_id)
+    const check = async (trx: Db) => {
+      if ((await findGeneration(trx, organization_id)) !== reserved)
+        throw new VoidReservationError()
+    }
+    try {
+      return await create({ lock: shareOpen(organization_id), check })
+    } catch (error) {
+      if (!(error instanceof VoidReservationError)) throw error
+    }
   }
-  return await create(async (trx) => {
-    const { used, quota_limit } = await countOpenAlone(trx, organization_id)
-    checkUse(context, quota_name, { use: { used: used + 1, quota_limit }, gained: 1 })
+  // Alone it always comes to an end. Only small quotas are counted often enough for this.
+  return await create({
+    lock: holdOpen(organization_id),
+    check: async (trx) =>
+      checkUse(context, openQuota, { use: await countOpenAlone(trx, organization_id), gained: 1 }),
   })
+}
+
+/** Refuses early where the last count is recent and leaves no room. It reads one row and reserves nothing. */
+export async function checkOpenQuota(
+  context: Limits & { db: Db },
+  organization_id: string,
+): Promise<void> {
+  const use = await findOpenUse(context.db, organization_id)
+  if (use?.is_recent && use.used >= limitOf(context, openQuota, use))
+    throw openExceeded(context, use)
+}
+
+async function reserve(context: Limits & { db: Db }, organization_id: string): Promise<number> {
+  const { db, quotas = shippedQuotas } = context
+  const usual = quotas[openQuota]
+  const first = await reserveOpen(db, organization_id, usual)
+  if (first !== undefined) return first
+  const use = await recountOpen(db, organization_id)
+  const second = await reserveOpen(db, organization_id, usual)
+  if (second !== undefined) return second
+  throw openExceeded(context, use)
+}
+
+function openExceeded(context: Limits, use: OpenUse): OperationError {
+  const limit = limitOf(context, openQuota, use)
+  // Others may have reserved what was left since the count.
+  return quotaExceeded(openQuota, { limit, used: Math.max(use.used, limit), gained: 1 })
 }
 
 const quotaExceeded = (

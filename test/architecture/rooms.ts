@@ -352,7 +352,9 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'rereads',
     'tables',
   ],
-  'storage/transactions': namesIn('nonces open pending record sending-claims tables transactions'),
+  'storage/transactions': namesIn(
+    'nonces open open-use pending record sender-nonces sending-claims tables transactions',
+  ),
   'storage/transfers': ['transfers'],
   'storage/wallets': [
     'addresses',

@@ -43,6 +43,7 @@ export const allowedStatements: ReadonlyMap<string, string> = new Map([
   ['delete delivery_queue', byParent],
   ['delete idempotency_key', age],
   ['delete rate_usage', age],
+  ['delete sender_nonce', age],
   ['delete token_import', byParent],
   ['delete webhook', byParent],
   ['delete webhook_header', byParent],

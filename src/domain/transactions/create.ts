@@ -9,7 +9,9 @@ import { maxOpenTransactions } from '../../contract/limits.ts'
 import type { WalletAnswer } from '../../contract/operations/calls.ts'
 import { isUuid } from '../../lib/ids.ts'
 import type { Db } from '../../storage/pg/database.ts'
+import { lockSenderAnd, type Sender } from '../../storage/transactions/nonces.ts'
 import { toTransactionRecord } from '../../storage/transactions/record.ts'
+import { isSenderFull } from '../../storage/transactions/sender-nonces.ts'
 import {
   findTransactionById,
   insertTransaction,
@@ -19,7 +21,7 @@ import type { WalletScope } from '../../storage/wallets/tables.ts'
 import { findWalletWith } from '../../storage/wallets/wallets.ts'
 import { notifyOfStates } from '../../storage/webhooks/state-notifications.ts'
 import type { Context, WalletHandler } from '../context.ts'
-import { withinOpenQuota } from '../quotas.ts'
+import { type Admission, checkOpenQuota, withinOpenQuota } from '../quotas.ts'
 import { readAddress } from '../wallets/address-fields.ts'
 import { askChain } from '../wallets/scope.ts'
 import { checkAmounts } from './amounts.ts'
@@ -76,20 +78,20 @@ export async function create(
         { field: 'from', reason: 'ADDRESS_NOT_FOUND', detail: 'Is no address of the wallet.' },
       ],
     })
+  // Before nodes are asked: a caller that is refused again and again costs no more than these look-ups.
+  if (await isSenderFull(db, { ...scope, from: prepared.from })) throw tooManyOpen()
+  await checkOpenQuota(context, scope.organization_id)
   // Outside of a transaction: no node is called while a lock is held.
   const defaults = await askChain(() => readDefaults(context, scope, { request, prepared }))
   // The nodes may have taken long. For a caller that is gone no nonce is used.
   signal.throwIfAborted()
 
-  const store = async (trx: Db, admit: (trx: Db) => Promise<void>) => {
-    const { from, to, value, data } = prepared
-    const sender = { ...scope, from }
-    const { gas } = defaults
-    // Locks the sender, so that the sums and counts below cannot change before the insert.
+  const choose = async (trx: Db, sender: Sender) => {
+    const { value, data } = prepared
     const { nonce, gas_price, missing_nonce, open } = await chooseNonce(trx, sender, defaults)
-    if (open.count >= maxOpenTransactions) throw new OperationError('TOO_MANY_OPEN_TRANSACTIONS')
+    if (open.count >= maxOpenTransactions) throw tooManyOpen()
     const warnings = checkAgainstChain(
-      { value, gas, gas_price, nonce },
+      { value, gas: defaults.gas, gas_price, nonce },
       {
         ...defaults,
         ...defaults.limits,
@@ -98,37 +100,57 @@ export async function create(
         missing_nonce,
       },
     )
-    // The quota is the last check, so that a request that fails for another reason is not counted.
-    await admit(trx)
+    return { nonce, gas_price, warnings, isLowest: nonce === open.free }
+  }
+  const store = async (trx: Db, admission: Admission) => {
+    const { from, to, value, data } = prepared
+    const sender = { ...scope, from }
+    // Locks the sender, so that the sums and counts below cannot change before the insert.
+    await lockSenderAnd(trx, sender, admission.lock)
+    await admission.check(trx)
+    const chosen = await choose(trx, sender).catch(asRefusal)
+    // Returned, because the transaction is to be committed: what was read of the address is kept for the next request.
+    if (chosen instanceof OperationError) return chosen
+    const { isLowest, ...rest } = chosen
     const now = new Date(clock.now())
-    const created = await insertTransaction(trx, {
-      organization_id: scope.organization_id,
-      transaction_id,
-      network_id: scope.network_id,
-      wallet_id,
-      transaction_state: 'TRANSACTION_STATE_CREATED',
-      from,
-      to,
-      value,
-      gas,
-      gas_price,
-      data,
-      nonce,
-      eip155_chain_id: defaults.eip155_chain_id,
-      request_hash,
-      create_time: now,
-      warnings,
-    })
+    const created = await insertTransaction(
+      trx,
+      {
+        organization_id: scope.organization_id,
+        transaction_id,
+        network_id: scope.network_id,
+        wallet_id,
+        transaction_state: 'TRANSACTION_STATE_CREATED',
+        from,
+        to,
+        value,
+        gas: defaults.gas,
+        data,
+        eip155_chain_id: defaults.eip155_chain_id,
+        request_hash,
+        create_time: now,
+        ...rest,
+      },
+      { isLowest },
+    )
     // In the same transaction: a state without its notification, or the reverse, cannot be stored.
     if (created) await notifyOfStates(trx, [created], now)
     if (created) await context.record?.(trx, present(created))
     return created
   }
-  const row = await withinOpenQuota(context, scope.organization_id, (admit) =>
-    db.transaction().execute((trx) => store(trx, admit)),
+  const row = await withinOpenQuota(context, scope.organization_id, (admission) =>
+    db.transaction().execute((trx) => store(trx, admission)),
   )
+  if (row instanceof OperationError) throw row
   // A concurrent request created the same id first.
   return present(row ?? (await findRepeated(context, scope, { transaction_id, request_hash }))!)
+}
+
+const tooManyOpen = () => new OperationError('TOO_MANY_OPEN_TRANSACTIONS')
+
+const asRefusal = (error: unknown): OperationError => {
+  if (error instanceof OperationError) return error
+  throw error
 }
 
 /** The stored transaction of the same id and content; the same id with another content is refused. */

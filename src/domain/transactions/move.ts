@@ -1,5 +1,6 @@
 import { type TransactionEvent, transactionStateAfter } from '../../contract/records/states.ts'
 import type { Db } from '../../storage/pg/database.ts'
+import { noteFreed } from '../../storage/transactions/sender-nonces.ts'
 import {
   type TransactionChange,
   type TransactionRow,
@@ -26,5 +27,12 @@ export async function moveTransaction(
   const transaction_state = transactionStateAfter(row.transaction_state, event)
   if (!transaction_state)
     throw new NoArrowError(`${row.transaction_state} has no arrow for "${event}"`)
-  return await updateTransaction(trx, row, { ...change, transaction_state, update_time: now })
+  const moved = await updateTransaction(trx, row, {
+    ...change,
+    transaction_state,
+    update_time: now,
+  })
+  // The one state that frees a nonce: what ended on the chain has used it.
+  if (transaction_state === 'TRANSACTION_STATE_CANCELED') await noteFreed(trx, row)
+  return moved
 }

@@ -3,15 +3,8 @@
 import { OperationError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import type { Db } from '../../storage/pg/database.ts'
-import {
-  findFreeNonce,
-  findHolders,
-  findNext,
-  lockSender,
-  type OpenSums,
-  type Sender,
-  sumOpen,
-} from '../../storage/transactions/nonces.ts'
+import { findHolders, type Sender } from '../../storage/transactions/nonces.ts'
+import { type SenderView, viewSender } from '../../storage/transactions/sender-nonces.ts'
 import type { Defaults } from './defaults.ts'
 
 /** A nonce, the price that it takes, a lower nonce that is missing, and what else is open at the address. */
@@ -19,12 +12,12 @@ type ChosenNonce = {
   nonce: number
   gas_price: bigint
   missing_nonce: number | undefined
-  open: OpenSums
+  open: SenderView
 }
 
 /**
- * Chooses the nonce of a new transaction out of the rows and the count of the chain, alone at the
- * address until the transaction ends. There is no counter that could drift from either. The lowest
+ * Chooses the nonce of a new transaction out of the rows and the count of the chain. The caller has
+ * locked the address and is alone at it until its transaction ends. The lowest
  * free one is taken, so that the nonce of a canceled transaction is filled by the next.
  */
 export async function chooseNonce(
@@ -33,10 +26,10 @@ export async function chooseNonce(
   defaults: Defaults,
 ): Promise<ChosenNonce> {
   const { asked_nonce, asked_price, node_price, count, next_nonce = count } = defaults
-  await lockSender(trx, sender)
   if (asked_nonce === undefined) {
-    const { nonce, ...open } = await findNext(trx, sender, count)
-    return { nonce, gas_price: asked_price ?? node_price, missing_nonce: undefined, open }
+    const open = await viewSender(trx, sender, { from: count, exceptNonce: undefined })
+    const gas_price = asked_price ?? node_price
+    return { nonce: open.free, gas_price, missing_nonce: undefined, open }
   }
   if (asked_nonce < count)
     throw invalidRequest([
@@ -48,9 +41,9 @@ export async function chooseNonce(
     ])
   const [dearest] = await findHolders(trx, sender, asked_nonce)
   const gas_price = asked_price ?? node_price
-  const free = await findFreeNonce(trx, sender, next_nonce)
-  const open = await sumOpen(trx, sender, { exceptNonce: asked_nonce })
-  const chosen = { nonce: asked_nonce, missing_nonce: free < asked_nonce ? free : undefined, open }
+  const open = await viewSender(trx, sender, { from: next_nonce, exceptNonce: asked_nonce })
+  const missing_nonce = open.free < asked_nonce ? open.free : undefined
+  const chosen = { nonce: asked_nonce, missing_nonce, open }
   if (!dearest) return { ...chosen, gas_price }
   const least = raisedPrice(dearest.gas_price)
   if (gas_price >= least) return { ...chosen, gas_price }

@@ -206,6 +206,7 @@ const steps: readonly Step[] = [
   transfers,
   byOrganization('managed_transaction', 'job', 'rate_limit', 'rate_usage', 'method_usage'),
   byOrganization('balance_difference', 'notification_turn', 'quota', 'quota_use'),
+  byOrganization('open_transaction_use', 'sender_nonce'),
   byOrganization('organization_write', 'operational_event', 'websocket_client'),
   wallets,
   auditDetails,
@@ -218,7 +219,7 @@ export const erasedTables: readonly string[] = [
   ...['managed_transaction', 'job', 'rate_limit', 'rate_usage', 'method_usage'],
   ...['balance_difference', 'wallet', 'organization', 'notification_event', 'notification_turn'],
   ...['quota', 'quota_use', 'state_event', 'sink', 'organization_write', 'operational_event'],
-  'websocket_client',
+  ...['websocket_client', 'open_transaction_use', 'sender_nonce'],
 ]
 
 /** Removes one page of everything that belongs to an organization; empty when there was nothing left. */
@@ -241,6 +242,8 @@ const loose = [
   'notification_turn',
   'state_event',
   'quota_use',
+  'open_transaction_use',
+  'sender_nonce',
   'job',
   'rate_usage',
   'method_usage',

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { QuotaName } from '../../contract/quotas.ts'
 import type { Db } from '../pg/database.ts'
+import { readOpenUse } from '../transactions/open-use.ts'
 
 /** What is counted with every change. */
 export type CountedQuota = Exclude<QuotaName, 'QUOTA_OPEN_TRANSACTIONS'>
@@ -120,50 +121,19 @@ const recount = async (db: Db, { organization_id, quota_name }: Counter): Promis
       where organization_id = ${organization_id} and quota_name = ${quota_name}`.execute(trx)
   })
 
-// Two-part advisory locks: the class distinguishes what the hash of the organization is locked for.
-const lockClass = 5_713_305
-
-const open = sql`transaction_state in ('TRANSACTION_STATE_CREATED', 'TRANSACTION_STATE_SIGNED',
-  'TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT', 'TRANSACTION_STATE_MINED')`
-
-const openUse = (organization_id: string) => sql`
-  (select count(*) from managed_transaction
-    where organization_id = ${organization_id} and ${open}) as used,
-  (select quota_limit from quota where organization_id = ${organization_id}
-    and quota_name = 'QUOTA_OPEN_TRANSACTIONS') as quota_limit`
-
-/** The open transactions of an organization, counted beside others that are being created. */
-export const countOpenShared = async (trx: Db, organization_id: string): Promise<QuotaUse> => {
-  // `offset 0` keeps the planner from moving the count before the lock.
-  const { rows } = await sql<QuotaUse>`
-    select ${openUse(organization_id)} from (
-      select pg_advisory_xact_lock_shared(${sql.lit(lockClass)}, hashtext(${organization_id}))
-      offset 0) held`.execute(trx)
-  return rows[0]!
-}
-
-/** The same, alone: no other transaction creates one until this transaction ends. */
-export const countOpenAlone = async (trx: Db, organization_id: string): Promise<QuotaUse> => {
-  // In two statements: the second sees what was committed while the first one waited.
-  await sql`
-    select pg_advisory_xact_lock(${sql.lit(lockClass)}, hashtext(${organization_id}))`.execute(trx)
-  const { rows } = await sql<QuotaUse>`select ${openUse(organization_id)}`.execute(trx)
-  return rows[0]!
-}
-
 /** What an organization uses of each quota, with the limits that are its own. */
 export const listQuotaUses = async (
   db: Db,
   organization_id: string,
 ): Promise<Map<string, QuotaUse>> => {
+  const open = await readOpenUse(db, organization_id)
   const { rows } = await sql<QuotaUse & { quota_name: string }>`
     select coalesce(u.quota_name, q.quota_name) as quota_name, coalesce(u.used, 0) as used,
       q.quota_limit
     from (
       select quota_name, used from quota_use where organization_id = ${organization_id}
       union all
-      select 'QUOTA_OPEN_TRANSACTIONS', count(*) from managed_transaction
-      where organization_id = ${organization_id} and ${open}) u
+      select 'QUOTA_OPEN_TRANSACTIONS', ${open}::int8) u
     full join (select * from quota where organization_id = ${organization_id}) q
       on q.quota_name = u.quota_name`.execute(db)
   return new Map(

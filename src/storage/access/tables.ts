@@ -59,7 +59,7 @@ export const accessTables = {
     quota_limit: int8,
     update_time: timestamptz,
   },
-  // Open transactions are counted on demand instead: blocks that end them must not wait for a counter.
+  // Open transactions have a bound instead (open_transaction_use): blocks that end them must not wait for a counter.
   quota_use: {
     organization_id: uuid,
     quota_name: oneOf<QuotaName>(),

@@ -85,6 +85,9 @@ export const int8s = column<string[], number[]>('bigint[]')
 /** An amount, or any other uint256. */
 export const amount = column<bigint>('numeric(78,0)')
 
+/** A sum of amounts, which may be larger than each of them can be. */
+export const sum = column<bigint>('numeric')
+
 /** A JSON document; given as text, because the driver would send an array as a PostgreSQL array. */
 export const jsonb = column<unknown, string>('jsonb')
 

@@ -18,17 +18,21 @@ export const hasOpenTransactions = async (trx: Db, network_id: number): Promise<
   return rows.length > 0
 }
 
-/** What some senders have on its way, locked. */
+/** What is on its way with one of the nonces, locked. */
 export const lockOnTheWay = async (
   trx: Db,
   network_id: number,
-  senders: readonly Buffer[],
+  used: readonly { from: Buffer; nonce: number }[],
 ): Promise<TransactionRow[]> => {
-  if (senders.length === 0) return []
+  if (used.length === 0) return []
+  const senders = used.map(({ from }) => from)
+  const nonces = used.map(({ nonce }) => nonce)
+  // By nonce as well: every organization may have 1,000 open transactions of an address, and a block must not read them all.
   const { rows } = await sql<TransactionRow>`
     select * from managed_transaction
     where network_id = ${network_id} and transaction_state in ${onTheWay}
-      and "from" = any(${senders as Buffer[]}::bytea[])
+      and ("from", nonce) in (
+        select * from unnest(${senders}::bytea[], ${nonces}::int8[]))
     ${inOrder} for update`.execute(trx)
   return rows
 }
@@ -41,11 +45,13 @@ export const lockConfirmed = async (
 ): Promise<TransactionRow[]> => {
   // 0 and 1 both mean at inclusion (docs/decisions/transactions.md).
   const depth = sql`greatest((select confirmation from wallet w where w.wallet_id = m.wallet_id), 1) - 1`
+  // Each side has its index, so that what is on its way and has kept its nonce is not read.
   const { rows } = await sql<TransactionRow>`
     select * from managed_transaction m
     where network_id = ${network_id} and (
       (transaction_state = 'TRANSACTION_STATE_MINED' and block_number + ${depth} <= ${head})
-      or (transaction_state in ${onTheWay} and replaced_block_number + ${depth} <= ${head}))
+      or (transaction_state in ${onTheWay} and replaced_block_number is not null
+        and replaced_block_number + ${depth} <= ${head}))
     ${inOrder} for update`.execute(trx)
   return rows
 }

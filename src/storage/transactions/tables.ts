@@ -9,6 +9,7 @@ import {
   jsonb,
   nullable,
   oneOf,
+  sum,
   text,
   timestamptz,
   uuid,
@@ -56,6 +57,24 @@ export const transactionTables = {
   },
   // Of 0023-sending-claims.sql: the addresses that a sender works on.
   sending_claim: { network_id: int2, from: bytea, holder: uuid, expire_time: timestamptz },
+  // Of 0025-open-transactions.sql: bounds of what is open, of an organization and of an address.
+  open_transaction_use: {
+    organization_id: uuid,
+    reserved: int8,
+    generation: int8,
+    count_time: timestamptz,
+  },
+  sender_nonce: {
+    organization_id: uuid,
+    network_id: int2,
+    from: bytea,
+    base_nonce: int8,
+    next_nonce: int8,
+    open_count: int8,
+    open_cost: sum,
+    count_time: timestamptz,
+    scan_time: timestamptz,
+  },
   // What nodes reported for Q; the number of rows is bounded.
   pending_transaction: {
     network_id: int2,

@@ -38,12 +38,16 @@ export type NewTransaction = Pick<
 /** A place in a list of transactions, newest first. */
 export type TransactionPosition = { create_time: Date; transaction_id: string }
 
-/** Stores a transaction; undefined when its id is taken. */
+/**
+ * Stores a transaction; undefined when its id is taken. Carries on what is known of the address (./sender-nonces.ts):
+ * `isLowest` says that the nonce was the lowest free one.
+ */
 export const insertTransaction = async (
   trx: Db,
   row: NewTransaction,
-): Promise<TransactionRow | undefined> =>
-  await trx
+  { isLowest }: { isLowest: boolean },
+): Promise<TransactionRow | undefined> => {
+  const insert = trx
     .insertInto('managed_transaction')
     .values({
       ...row,
@@ -54,7 +58,20 @@ export const insertTransaction = async (
     })
     .onConflict((conflict) => conflict.doNothing())
     .returningAll()
-    .executeTakeFirst()
+  // In one statement, so that a transaction that was not stored leaves no trace. After a gap, such as nonces that were used
+  // outside of the service, the known ones begin anew.
+  const { rows } = await sql<TransactionRow>`
+    with created as (${insert}), noted as (
+      update sender_nonce s set
+        base_nonce = case when ${isLowest} and c.nonce > next_nonce then c.nonce else base_nonce end,
+        next_nonce = case when ${isLowest} then c.nonce + 1 else next_nonce end,
+        open_count = open_count + 1, open_cost = open_cost + c.value + c.gas * c.gas_price
+      from created c
+      where s.organization_id = ${row.organization_id} and s.network_id = ${row.network_id}
+        and s."from" = ${row.from})
+    select * from created`.execute(trx)
+  return rows[0]
+}
 
 const ofScope = (db: Db, { organization_id, network_id }: WalletScope) =>
   db

@@ -13,6 +13,7 @@ import { deleteOldRateUsage } from '../../storage/access/rate-usage.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { ensurePartitions } from '../../storage/pg/partitions.ts'
 import { deleteOldEvents } from '../../storage/tracking/operational-events.ts'
+import { deleteOldSenderNonces } from '../../storage/transactions/sender-nonces.ts'
 
 /** How to build the janitor. */
 export type JanitorOptions = {
@@ -66,6 +67,7 @@ export function startJanitor(options: JanitorOptions): { stop(): Promise<void> }
     await ensurePartitions(db, new Date(now))
     await deleteOldRateUsage(db, new Date(now))
     await deleteOldEvents(db)
+    await deleteOldSenderNonces(db)
     const corrected = await recountUses(db)
     if (corrected > 0) log.warn({ corrected }, 'quota counters differed and were corrected')
     slowAt = now + slowEveryMs

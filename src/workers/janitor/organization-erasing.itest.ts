@@ -129,6 +129,12 @@ async function rowsOf(db: Db, organization_id: string): Promise<Record<string, n
   return counts
 }
 
+const onePerOrganization = new Set([
+  'notification_turn',
+  'organization_write',
+  'open_transaction_use',
+])
+
 /** Rows in every table of tenants, made of the columns that the database has. */
 async function fill(db: Db, count: number): Promise<string> {
   const organization_id = systemIds.uuid()
@@ -146,7 +152,7 @@ async function fill(db: Db, count: number): Promise<string> {
     const columns = tables.get(table)!
     for (const [index, ids] of (table === 'organization' ? shared.slice(0, 1) : shared).entries()) {
       if (table.startsWith('quota') && index >= quotaNames.length) continue
-      if (['notification_turn', 'organization_write'].includes(table) && index > 0) continue
+      if (onePerOrganization.has(table) && index > 0) continue
       const own: Record<string, unknown> = {
         organization_id,
         ...ids,

@@ -1,6 +1,6 @@
 import type { BlockRef, ChainBlock } from '../../chains/chain.ts'
 import { moveTransaction } from '../../domain/transactions/move.ts'
-import { distinctBytes, keyOf } from '../../lib/bytes.ts'
+import { keyOf } from '../../lib/bytes.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import {
   hasOpenTransactions,
@@ -36,9 +36,8 @@ export async function followBlocks(
   if (!blocks.some((block) => block.sent)) return false
   if (!(await hasOpenTransactions(trx, network_id))) return false
   const sent = blocks.flatMap((block) => block.sent ?? [])
-  const senders = distinctBytes(sent.map(({ from }) => from))
   // Locks the rows. The lock order puts transactions after the cursor and before webhooks.
-  const rows = await lockOnTheWay(trx, network_id, senders)
+  const rows = await lockOnTheWay(trx, network_id, sent)
   const nameOf = (from: Buffer, nonce: number) => `${keyOf(from)}/${nonce}`
   // By sender and nonce, not by hash: another transaction with the same nonce decides the row too.
   const waiting = Map.groupBy(rows, ({ from, nonce }) => nameOf(from, nonce))
