@@ -46,8 +46,14 @@ const fill = async ({ organization_id }: Caller, count: number) => {
   await sql`analyze managed_transaction`.execute(db)
 }
 
+/** Makes the last counts recent for the rest of the test, however slow the machine is. */
+const keepRecent = async () => {
+  await sql`update open_transaction_use set count_time = now() + interval '1 minute'`.execute(db)
+  await sql`update sender_nonce set count_time = now() + interval '1 minute'`.execute(db)
+}
+
 /** How many rows of transactions the work reads, by any index or none. */
-const rowsRead = async (work: () => Promise<void>): Promise<number> => {
+const rowsRead = async (work: () => Promise<unknown>): Promise<number> => {
   const read = async () => {
     await sql`select pg_stat_force_next_flush()`.execute(db)
     const { rows } = await sql<{ count: number }>`
@@ -87,13 +93,14 @@ describe('an organization with many open transactions', () => {
     const one = { ...user, wallet_id }
     const refuse = () =>
       expect(create(one, other.at[0])).rejects.toMatchObject({ reason: 'QUOTA_EXCEEDED' })
+    expect(await rowsRead(refuse)).toBeGreaterThan(5_000 - 1)
+    await keepRecent()
     const calls = countCalls()
-    expect(await rowsRead(() => times(20, refuse))).toBeLessThan(3 * 5_000)
-    // The nodes are asked at most by the one that counts.
-    expect(calls()).toBeLessThanOrEqual(3)
+    expect(await rowsRead(() => times(20, refuse))).toBeLessThan(100)
+    expect(calls()).toBe(0)
     const show = () => listQuotaUses(db, user.organization_id)
     expect((await show()).get('QUOTA_OPEN_TRANSACTIONS')?.used).toBe(5_000)
-    expect(await rowsRead(() => times(20, show))).toBeLessThan(20 * 1_000 + 3 * 5_000)
+    expect(await rowsRead(() => times(20, show))).toBeLessThan(20 * 1_100)
     // Another limit applies at once.
     await setQuota(db, scope as never, { quota_limit: 5_001, update_time: new Date() })
     await create(one, other.at[0])
@@ -140,8 +147,9 @@ describe('an address with many open transactions', () => {
     const refuse = () =>
       expect(create(user, from)).rejects.toMatchObject({ reason: 'TOO_MANY_OPEN_TRANSACTIONS' })
     await refuse()
+    await keepRecent()
     const calls = countCalls()
-    expect(await rowsRead(() => times(20, refuse))).toBeLessThan(2_200)
+    expect(await rowsRead(() => times(20, refuse))).toBeLessThan(100)
     expect(calls()).toBe(0)
     await user.call('CancelTransaction', { transaction_id: last.transaction_id })
     expect((await create(user, from)).nonce).toBe(last.nonce)
