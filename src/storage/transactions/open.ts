@@ -69,15 +69,18 @@ export const lockDecidedAbove = async (
   return rows
 }
 
-/** The transactions that a sender has to check, the longest waiting first, without those of some addresses. */
+type Due = {
+  network_id: number
+  now: Date
+  limit: number
+  /** Addresses that are left out. */
+  except?: readonly Buffer[]
+}
+
+/** The transactions that a sender has to check, the longest waiting first. */
 export const listDueBroadcasts = async (
   db: Db,
-  {
-    network_id,
-    now,
-    limit,
-    except = [],
-  }: { network_id: number; now: Date; limit: number; except?: readonly Buffer[] },
+  { network_id, now, limit, except = [] }: Due,
 ): Promise<TransactionRow[]> => {
   // Lower nonces first: a node may refuse a transaction whose predecessor it does not know.
   const { rows } = await sql<TransactionRow>`
@@ -85,6 +88,48 @@ export const listDueBroadcasts = async (
     where network_id = ${network_id} and next_broadcast_time <= ${now}
       and "from" <> all(${except as Buffer[]}::bytea[])
     order by next_broadcast_time, nonce limit ${limit}`.execute(db)
+  return rows
+}
+
+// Each costs a look-up in the index. What is due of organizations beyond them waits for a later round.
+const organizationsPerPage = 256
+
+/**
+ * The same where more is due than one page holds: first the longest waiting one of each organization, then the second of
+ * each, at most a quarter of a page. By time alone, one organization with 100,000 due transactions would delay the retries
+ * of all others. Begins with the organization after `after` and goes round, so that a sender reaches all of them.
+ */
+export const listDueOfEach = async (
+  db: Db,
+  { network_id, now, limit, except = [], after }: Due & { after: string },
+): Promise<TransactionRow[]> => {
+  const next = (than: ReturnType<typeof sql>) => sql`
+    (select organization_id from managed_transaction
+    where network_id = ${network_id} and next_broadcast_time is not null and organization_id > ${than}
+    order by organization_id limit 1)`
+  const nextOrFirst = (than: ReturnType<typeof sql>) =>
+    sql`coalesce(${next(than)}, ${next(sql`'00000000-0000-0000-0000-000000000000'`)})`
+  // Steps from organization to organization in the index; `distinct` would read all rows of each.
+  const { rows } = await sql<TransactionRow>`
+    with recursive step (organization_id, first, place) as (
+      select organization_id, organization_id, 1
+      from (select ${nextOrFirst(sql`${after}::uuid`)} as organization_id) start
+      union all
+      select follower.organization_id, first, place + 1
+      from step cross join lateral (
+        select ${nextOrFirst(sql`step.organization_id`)} as organization_id) follower
+      where follower.organization_id <> first and place < ${organizationsPerPage}
+    )
+    select (due.m).* from step cross join lateral (
+      select m, row_number() over (order by next_broadcast_time, nonce) as turn
+      from (
+        select * from managed_transaction
+        where network_id = ${network_id} and organization_id = step.organization_id
+          and next_broadcast_time <= ${now} and "from" <> all(${except as Buffer[]}::bytea[])
+        order by next_broadcast_time, nonce limit ${Math.ceil(limit / 4)}
+      ) m
+    ) due
+    order by due.turn, step.place limit ${limit}`.execute(db)
   return rows
 }
 

@@ -12,7 +12,12 @@ import type { Log } from '../../lib/log.ts'
 import { createOutage } from '../../lib/outage.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import type { NetworkName } from '../../storage/tracking/networks.ts'
-import { countOnTheWay, listDueBroadcasts, listUnsigned } from '../../storage/transactions/open.ts'
+import {
+  countOnTheWay,
+  listDueBroadcasts,
+  listDueOfEach,
+  listUnsigned,
+} from '../../storage/transactions/open.ts'
 import { stuckAfterMs } from '../../storage/transactions/record.ts'
 import {
   claimAddresses,
@@ -76,6 +81,17 @@ export function startSender(options: SenderOptions): Sender {
   })
   let state: SenderStatus['state'] = 'waiting'
   let expireTime = 0
+  // The organization that the last round ended with.
+  let after = '00000000-0000-0000-0000-000000000000'
+
+  /** A page of what is due: the longest waiting, or where more is due, a share of each organization. */
+  const listDue = async (except: readonly Buffer[]) => {
+    const page = { network_id, now: new Date(clock.now()), limit: rowsPerRound, except }
+    const oldest = await listDueBroadcasts(db, page)
+    const isFull = oldest.length === rowsPerRound
+    const shares = isFull ? await listDueOfEach(db, { ...page, after }) : []
+    return { due: shares.length > 0 ? shares : oldest, isFull }
+  }
 
   const pause = (ms: number, signal: AbortSignal) => clock.sleep(ms, signal).catch(() => {})
 
@@ -83,17 +99,16 @@ export function startSender(options: SenderOptions): Sender {
   const claimDue = async () => {
     const elsewhere: Buffer[] = []
     for (let page = 0; page < pagesPerRound; page++) {
-      const now = new Date(clock.now())
-      const due = await listDueBroadcasts(db, {
-        ...{ network_id, now, limit: rowsPerRound, except: elsewhere },
-      })
+      const { due, isFull } = await listDue(elsewhere)
       if (due.length === 0) break
       const all = distinctBytes(due.map(({ from }) => from))
       const some = all.slice(0, addressesPerRound)
       const addresses = await claimAddresses(db, claim, some)
       const mine = new Set(addresses.map(keyOf))
       const rows = due.filter(({ from }) => mine.has(keyOf(from)))
-      const isMore = due.length === rowsPerRound || all.length > some.length
+      const isMore = isFull || all.length > some.length
+      const last = keyOf(some.at(-1)!)
+      after = due.find(({ from }) => keyOf(from) === last)!.organization_id
       if (rows.length > 0) return { rows, addresses, isMore }
       elsewhere.push(...some)
     }

@@ -8,7 +8,7 @@ import { createWalletBench } from '../../../test/helpers/wallets.ts'
 import type { Sending } from '../../chains/sending.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { silentLog } from '../../lib/log.ts'
-import { listDueBroadcasts } from '../../storage/transactions/open.ts'
+import { listDueBroadcasts, listDueOfEach } from '../../storage/transactions/open.ts'
 import { claimAddresses } from '../../storage/transactions/sending-claims.ts'
 import type { TransactionRow } from '../../storage/transactions/transactions.ts'
 import { startLeased } from '../lease.ts'
@@ -25,7 +25,7 @@ const keys = Array.from(
 const owners = new Map<string, string>()
 const addresses = keys.map((key) => privateKeyToAccount(key).address.toLowerCase())
 
-const { call } = await bench.createCaller()
+const { call, organization_id } = await bench.createCaller()
 const { wallet_id } = await call('RegisterWallet', { name: 'w', confirmation: 2 })
 await call('BatchRegisterAddresses', { wallet_id, addresses })
 for (const [at, from] of addresses.entries()) {
@@ -156,4 +156,41 @@ it('during an upgrade a sender of the version before checks the same addresses, 
   // Some were with both at the same time.
   expect(checked.length).toBeGreaterThan(addresses.length)
   expect(sent.toSorted()).toEqual(addresses.toSorted())
+})
+
+it('many due transactions of one organization do not delay the one of another', async () => {
+  await makeDue()
+  const other = await bench.createCaller()
+  const theirs = await other.call('RegisterWallet', { name: 'w', confirmation: 2 })
+  const from = addresses[0]!
+  await sql`
+    insert into managed_transaction
+    select (jsonb_populate_record(m, jsonb_build_object(
+      'organization_id', ${other.organization_id}::text, 'wallet_id', ${theirs.wallet_id}::text,
+      'transaction_id', gen_random_uuid(), 'next_broadcast_time', now() - interval '2 seconds',
+      'nonce', n))).*
+    from managed_transaction m, generate_series(1, 500) n
+    where m."from" = ${Buffer.from(from.slice(2), 'hex')}`.execute(db)
+  const oldest = await listDueBroadcasts(db, { network_id, now: new Date(), limit: 100 })
+  expect(new Set(oldest.map(({ organization_id }) => organization_id))).toEqual(
+    new Set([other.organization_id]),
+  )
+  const page = { network_id, now: new Date(), limit: 100 }
+  // The one after `after` has the first turn, and the last one is followed by the first.
+  const [first, second] = [...new Set([organization_id, other.organization_id])].sort()
+  for (const [after, begins] of [
+    ['00000000-0000-0000-0000-000000000000', first],
+    [first, second],
+    [second, first],
+  ]) {
+    const shares = await listDueOfEach(db, { ...page, after: after! })
+    expect(shares[0]!.organization_id).toBe(begins)
+    const counts = Map.groupBy(shares, (row) => row.organization_id)
+    expect([...counts.values()].map((rows) => rows.length)).toEqual([25, 25])
+  }
+  const checked: string[] = []
+  start('only', async (_, address) => void checked.push(address))
+  await waitFor('the others are checked', () => new Set(checked).size === addresses.length)
+  // 25 of the busy organization had their turn in each of three rounds.
+  expect(checked.filter((address) => address === from).length).toBeLessThan(200)
 })
