@@ -15,8 +15,8 @@ const expected = createExpected(anvil.url)
 const clock = shiftedClock()
 // Without these a node announces nothing by itself.
 const mute = ['eth_newPendingTransactionFilter', 'txpool_status', 'txpool_content']
-const slow = { timeout: 150_000 }
-const longWait = { timeoutMs: 45_000, everyMs: 100 }
+const slow = { timeout: 240_000 }
+const longWait = { timeoutMs: 90_000, everyMs: 100 }
 
 // Accounts that every anvil begins with, one for each test.
 const accounts = [

@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { shiftedClock } from '../../../test/helpers/app.ts'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { waitFor } from '../../../test/helpers/wait-for.ts'
 import type { RawFields } from '../../chains/evm/block/records.ts'
@@ -23,11 +24,12 @@ const createNodes = () => {
   const blocks = new Map<string, string[]>()
   const announced = new Set<(hash: string) => void>()
   const heads = new Set<(head: Head, upstream: string) => void>()
-  const state = { failing: false, hasPool: false, asked: 0 }
+  const state = { failing: false, hasPool: false, asked: 0, onContent: () => {} }
   const answer = ({ method, params }: { method: string; params: string }): PoolOutcome => {
     state.asked++
     if (state.failing) return { failure: 'NO_UPSTREAM' }
     const [first] = JSON.parse(params)
+    if (method === 'txpool_content') state.onContent()
     const found =
       method === 'txpool_content'
         ? { pending: { any: Object.fromEntries(held) }, queued: {} }
@@ -85,9 +87,9 @@ const open = async (limits: Partial<PendingLimits> = {}, own: Db = db) => {
     create_time: new Date(),
   })
   const nodes = createNodes()
-  const start = ({ listens = true } = {}) => {
+  const start = ({ listens = true, clock = systemClock } = {}) => {
     const recorder = startPendingRecorder({
-      ...{ db: own, pool: nodes.pool, prefix: 'eth', network_id, clock: systemClock, listens },
+      ...{ db: own, pool: nodes.pool, prefix: 'eth', network_id, clock, listens },
       ...{ log: silentLog, limits: { ...quick, ...limits } },
     })
     onTestFinished(recorder.stop)
@@ -232,6 +234,26 @@ describe('the recorder', () => {
     nodes.state.hasPool = true
     expect(recorder.status().reads_txpool).toBe(true)
     expect(start({ listens: false }).status()).toMatchObject({ sources: [], reads_txpool: false })
+  })
+
+  it('reads the pool again within 20 s, however long it took the last time', async () => {
+    const { nodes, hold, shows, ...opened } = await open()
+    nodes.state.hasPool = true
+    const rests: number[] = []
+    const clock = shiftedClock()
+    opened.start({
+      clock: {
+        ...clock,
+        sleep: (ms, signal) => {
+          if (ms > 1_000) rests.push(ms)
+          return clock.sleep(Math.min(ms, 10), signal)
+        },
+      },
+    })
+    nodes.state.onContent = () => clock.shift(10_000)
+    await waitFor('the pool is read', () => rests.length > 0)
+    await shows(hold())
+    expect(new Set(rests)).toEqual(new Set([20_000]))
   })
 
   it('records only reported transactions where it does not listen', async () => {

@@ -78,8 +78,10 @@ const idleMs = 100
 const perCallMs = 50
 // Heads that wait for their transactions to be read; the sweep covers what does not fit.
 const maxHeads = 64
-// A pool that takes long to write out is asked for accordingly less often.
+// A pool that takes long to write out is asked for accordingly less often. One slow answer must not hide what waits for a
+// nonce for minutes: nodes announce only what can be mined.
 const restFactor = 20
+const maxRestMs = 20_000
 
 /** Starts to record. Every process may do so: what two of them see is stored once. */
 export function startPendingRecorder(options: {
@@ -182,7 +184,8 @@ export function startPendingRecorder(options: {
   const readContent = async () => {
     const begun = clock.now()
     await store(rowsOf(await nodes.content(signal), begun))
-    await clock.sleep(Math.max(limits.contentMs, (clock.now() - begun) * restFactor), signal)
+    const restMs = Math.min((clock.now() - begun) * restFactor, maxRestMs)
+    await clock.sleep(Math.max(limits.contentMs, restMs), signal)
   }
 
   const forget = async () => {
