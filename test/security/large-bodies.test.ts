@@ -1,7 +1,9 @@
+import { Pool } from 'undici'
 import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { startTestGateway } from '../gateway/gateway.ts'
 import { startStubNode } from '../gateway/stub-node.ts'
+import { sendOn } from '../helpers/app.ts'
 
 const node = await startStubNode()
 const gateway = await startTestGateway([node.url])
@@ -24,6 +26,20 @@ const limitedTo = async (per_second_limit: number, chain = 'c') => {
   })
   expect(status).toBe(200)
   return tenant.member
+}
+
+let clients = 1
+
+/** Sends a body from an address of its own: of one client the service reads a refused body at 1 MiB a second. */
+async function postAsNewClient(body: string, key: string) {
+  const localAddress = `127.0.1.${clients++}`
+  const pool = new Pool(new URL(gateway.base_url).origin, { connect: { localAddress } })
+  const headers = { 'content-type': 'application/json' }
+  try {
+    return await sendOn(pool, `/c/mainnet/v1/${key}`, { body, headers })
+  } finally {
+    await pool.close()
+  }
 }
 
 /**
@@ -62,7 +78,7 @@ describe('others do not wait for a body that takes long to parse', () => {
     await gateway.post(single, { key: api_key })
     const longest = await longestHold(async () => {
       for (let sent = 0; sent < 3; sent++) {
-        const { status, json } = await gateway.post(body, { key: api_key })
+        const { status, json } = await postAsNewClient(body, api_key)
         expect(status).toBe(403)
         expect(json.error.data.reason).toBe('RATE_LIMIT_BLOCKED')
         expect((await gateway.post(single)).status).toBe(200)
