@@ -63,7 +63,7 @@ describe('the recorded examples', () => {
 describe('the OpenAPI document with them', () => {
   const source = JSON.stringify(openapi(catalogue, 'https://portolan.example', recordedExamples))
 
-  it('is valid in Redocly', { timeout: 60_000 }, async () => {
+  it('is valid in Redocly', { timeout: 120_000 }, async () => {
     const config = await createConfig({
       extends: ['recommended'],
       rules: { 'no-invalid-media-type-examples': 'error' },
@@ -76,7 +76,7 @@ describe('the OpenAPI document with them', () => {
     expect(await lint(damaged)).not.toEqual([])
   })
 
-  it('is valid in Spectral', { timeout: 60_000 }, async () => {
+  it('is valid in Spectral', { timeout: 120_000 }, async () => {
     const spectral = new spectralCore.Spectral()
     spectral.setRuleset(rulesets.oas as Parameters<typeof spectral.setRuleset>[0])
     const found = await spectral.run(source)

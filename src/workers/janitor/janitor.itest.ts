@@ -26,7 +26,7 @@ const open = async (used: string[][] = [], log = silentLog) => {
   const janitor = startJanitor({ db, clock: counting, log, takeUsedCredentials })
   onTestFinished(janitor.stop)
   const swept = async (times: number) => {
-    await expect.poll(() => sweeps, { timeout: 10_000 }).toBe(times)
+    await expect.poll(() => sweeps).toBe(times)
   }
   return { clock, janitor, swept }
 }
