@@ -103,11 +103,13 @@ const createKey = async (
 
 /** Load until it is over. */
 export type Load = { isOver(): boolean; outcome: Outcome }
+/** The same with pauses so many times the usual ones. */
+type Paced = Load & { slower: number }
 
 /** Registers wallets with an address each. What was acknowledged must be there at the end. */
 export async function register(
   call: Caller,
-  { member, accounts, isOver }: Load & { member: Pair; accounts: Account[] },
+  { member, accounts, isOver, slower }: Paced & { member: Pair; accounts: Account[] },
 ): Promise<void> {
   while (!isOver()) {
     const name = crypto.randomUUID()
@@ -116,14 +118,14 @@ export async function register(
     const { wallet_id } = wallet ?? {}
     const done = wallet_id && (await call(member, 'c/RegisterAddress', { wallet_id, address }))
     if (done) accounts.push({ wallet_id, address, payments: new Map() })
-    await delay(accounts.length < 5 ? 0 : 1_000)
+    await delay(accounts.length < 5 ? 0 : 1_000 * slower)
   }
 }
 
 /** Pays registered addresses on the chain. */
 export async function pay(
   { anvil }: World,
-  { accounts, isOver, random, outcome }: Load & { accounts: Account[]; random(): number },
+  { accounts, isOver, slower, random, outcome }: Paced & { accounts: Account[]; random(): number },
 ): Promise<void> {
   const [from] = await anvil.call<string[]>('eth_accounts')
   for (let value = 1_000_000n; !isOver(); value++) {
@@ -134,7 +136,7 @@ export async function pay(
       account.payments.set(hash, value)
       outcome.counts.payments!++
     }
-    await delay(250)
+    await delay(250 * slower)
   }
 }
 
@@ -145,9 +147,10 @@ export async function useGateway(
     api_key,
     perSecond,
     isOver,
+    slower,
     outcome,
     noted,
-  }: Load & { api_key: string; perSecond: number; noted: Noted },
+  }: Paced & { api_key: string; perSecond: number; noted: Noted },
 ): Promise<void> {
   const { failures, faults } = noted
   const admitted: Span[] = []
@@ -168,7 +171,7 @@ export async function useGateway(
       if (answer.status === 200 && text.includes('result')) admitted.push({ from, to })
       else if (answer.status !== 429)
         failures.push({ from, to, role: 'gateway', text: `${answer.status} ${text.slice(0, 200)}` })
-      await delay(20)
+      await delay(20 * slower)
     }
   }
   // Two clients of some twenty calls a second each: twice the limit.

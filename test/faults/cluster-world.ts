@@ -130,7 +130,7 @@ ${Object.entries(groups)
     ([name, ports]) => `backend ${name}
   option httpchk GET /ready/${name}
   http-check expect status 200
-  default-server check inter 300ms fall 2 rise 1
+  default-server check inter 500ms fall 2 rise 1
 ${ports.map((one, index) => `  server ${name}${index} 127.0.0.1:${one}`).join('\n')}`,
   )
   .join('\n')}

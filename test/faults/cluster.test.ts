@@ -7,8 +7,8 @@ it('three minutes in which all parts of a cluster fail and are replaced by a nex
   const events: string[] = []
   const { counts, ...faults } = await runCluster({
     ...{ seconds: 180, seed: 7, least: 8, next: next.program },
-    // Half the work of every process: other files run beside this one.
-    blockSeconds: 2,
+    // Half the load, and half the restarts: other files run beside this one.
+    ...{ blockSeconds: 2, slower: 2, pauseMs: 7_000 },
     onEvent: (text) => events.push(text),
   })
   // A request that failed without a reason is among them.

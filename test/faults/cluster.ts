@@ -19,7 +19,8 @@ import {
 import { checkSent, send } from './cluster-send.ts'
 import { startWorld, type World } from './cluster-world.ts'
 
-const perSecond = 20
+/** The limit of one organization, which asks twice as often. */
+const usualPerSecond = 20
 
 /**
  * Runs load and disturbances for some time with each seed, and checks the history after each, when all is quiet. With
@@ -41,6 +42,8 @@ export async function runCluster(options: {
   counts?: Readonly<Record<string, number>>
   /** Between two blocks of the chain. */
   blockSeconds?: number | undefined
+  /** Pauses between requests and payments are so many times the usual ones. */
+  slower?: number | undefined
   onEvent?(text: string): void
 }): Promise<Outcome> {
   const {
@@ -53,7 +56,7 @@ export async function runCluster(options: {
     least,
     onEvent = () => {},
   } = options
-  const { blockSeconds } = options
+  const { blockSeconds, slower = 1 } = options
   const { counts = { gateway: 2, api: 2, tracker: 2, courier: 3, sender: 1 } } = options
   const outcome: Outcome = {
     counts: {
@@ -68,7 +71,7 @@ export async function runCluster(options: {
   try {
     for (let seed = first; seed < first + seeds; seed++) {
       const isUpgrade = (older ?? next) !== undefined && seed === first
-      await runSeed(world, { seed, seconds, isUpgrade, outcome, pauseMs, least, onEvent })
+      await runSeed(world, { seed, seconds, isUpgrade, outcome, pauseMs, least, slower, onEvent })
       outcome.counts.seeds!++
       onEvent(
         `${new Date().toISOString()} history of seed ${seed} is checked: ${JSON.stringify(outcome.counts)}`,
@@ -90,10 +93,12 @@ async function runSeed(
     outcome: Outcome
     pauseMs: number | undefined
     least: number | undefined
+    slower: number
     onEvent(text: string): void
   },
 ): Promise<void> {
-  const { seed, seconds, isUpgrade, outcome, pauseMs, least, onEvent } = options
+  const { seed, seconds, isUpgrade, outcome, pauseMs, least, slower, onEvent } = options
+  const perSecond = usualPerSecond / slower
   const noted: Noted = { failures: [], faults: [] }
   const call = createCaller(world, outcome, noted)
   const stalls = watchStalls(noted.faults)
@@ -123,9 +128,9 @@ async function runSeed(
   })
   const [sending] = await Promise.all([
     send(world, call, { member: sender, isOver, outcome }),
-    register(call, { member, accounts, isOver, outcome }),
-    pay(world, { accounts, isOver, random, outcome }),
-    useGateway(world, { api_key, perSecond, isOver, outcome, noted }),
+    register(call, { member, accounts, isOver, slower, outcome }),
+    pay(world, { accounts, isOver, slower, random, outcome }),
+    useGateway(world, { api_key, perSecond, isOver, slower, outcome, noted }),
     revoke(world, call, { organization_id, isOver, outcome, noted }),
     disturbing.catch((error: unknown) => {
       // The load ends as well.
