@@ -359,6 +359,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   'storage/wallets': [
     'addresses',
     'assets',
+    'confirmation',
     'contracts',
     'search',
     'tables',

@@ -219,7 +219,7 @@ const cutOff = ['failed: ECONNRESET', 'failed: EPIPE', 'failed: UND_ERR_SOCKET']
 
 const nested = `${'['.repeat(500_000)}${']'.repeat(500_000)}`
 
-/** Eleven ways in which one tenant may try to slow the others down. */
+/** Twelve ways in which one tenant may try to slow the others down. */
 export const abuses: Readonly<Record<string, Abuse>> = {
   'gateway calls at ten times the limit': gatewayAbuse(limit * 10, rpcCall('eth_blockNumber'), {
     must: ['done', 'RATE_LIMITED'],
@@ -277,6 +277,20 @@ export const abuses: Readonly<Record<string, Abuse>> = {
         pace(abuser, signal, 20, () => {
           const addresses = Array.from({ length: 500 }, address)
           return operate(abuser, 'c/BatchRegisterAddresses', { wallet_id, addresses })
+        })
+    },
+  },
+  'changes of the confirmation': {
+    must: ['done'],
+    may: ['RATE_LIMITED'],
+    prepare: async (abuser) => {
+      const { wallet_id } = await created(abuser, 'c/RegisterWallet', { name: 'deep' })
+      let confirmation = 1
+      // Each takes the cursor of the network, which blocks take too.
+      return (signal) =>
+        pace(abuser, signal, limit, () => {
+          confirmation = (confirmation % 50) + 1
+          return operate(abuser, 'c/UpdateConfirmation', { wallet_id, confirmation })
         })
     },
   },

@@ -5,8 +5,7 @@
 import { OperationError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { toTimestamp } from '../../lib/clock.ts'
-import { expandBacklogs } from '../../storage/balances/backlog.ts'
-import { lockCursor } from '../../storage/tracking/blocks.ts'
+import type { Db } from '../../storage/pg/database.ts'
 import type { JobRow } from '../../storage/tracking/jobs.ts'
 import {
   deleteAddresses,
@@ -21,6 +20,7 @@ import { makePage, readPage } from '../pages.ts'
 import { checkUse } from '../quotas.ts'
 import { type AddressBatch, readAddress, readAddresses } from './address-fields.ts'
 import { coverFirst, coverRegistered } from './cover.ts'
+import { inPages, pageRows } from './in-pages.ts'
 import { importNative } from './refresh.ts'
 import { type ChainScope, chainScope, findOwnWallet, getWallet, readScope } from './scope.ts'
 
@@ -155,15 +155,24 @@ async function removeFrom(
   const owners = addresses && (await findOwners(db, scope, addresses))
   // Looked up without a lock: a removal that changes nothing must not wait for blocks.
   if (owners && !owners.some((owner) => owner.wallet_id === wallet_id)) return
-  await db.transaction().execute(async (trx) => {
-    // Blocks concurrent balance reads and reorganizations: rows that they store would remain.
-    await lockCursor(trx, scope.network_id)
-    await expandBacklogs(trx, scope.network_id)
-    const count = await deleteAddresses(trx, scope, {
-      wallet_id,
-      ...(addresses && { addresses }),
-    })
+  // The cursor blocks concurrent balance reads and reorganizations: rows that they store would remain.
+  await inPages<true>(context, scope.network_id, async (trx) => {
+    const { count, isMore } = await removePage(trx, scope, { wallet_id, addresses })
     const update_time = new Date(clock.now())
     if (count > 0) await touchWallet(trx, wallet_id, { gained: -count, update_time })
+    return isMore ? true : undefined
   })
+}
+
+/** Removes the named addresses of a wallet, or as many of all as a page holds. */
+export async function removePage(
+  trx: Db,
+  scope: WalletScope,
+  { wallet_id, addresses }: { wallet_id: string; addresses?: Buffer[] | undefined },
+): Promise<{ count: number; isMore: boolean }> {
+  const listed =
+    addresses ??
+    (await pageAddresses(trx, wallet_id, { limit: pageRows })).map(({ address }) => address)
+  const count = await deleteAddresses(trx, scope, { wallet_id, addresses: listed })
+  return { count, isMore: addresses === undefined && listed.length === pageRows }
 }

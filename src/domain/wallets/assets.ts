@@ -3,14 +3,13 @@
 
 import type { AssetView } from '../../chains/chain.ts'
 import type { WalletRequest } from '../../contract/operations/calls.ts'
-import { expandBacklogs } from '../../storage/balances/backlog.ts'
 import { type ListedSum, listBalances, listSums } from '../../storage/balances/balances.ts'
-import { lockCursor } from '../../storage/tracking/blocks.ts'
 import { assetIdOf } from '../../storage/wallets/assets.ts'
 import { deleteTokenRule, hasTokenRule } from '../../storage/wallets/token-rules.ts'
 import type { Context, WalletHandler } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { readAddress, readToken } from './address-fields.ts'
+import { inPages, pageRows } from './in-pages.ts'
 import { findOwnWallet, type ReadScope, readHolder, readScope } from './scope.ts'
 
 type ListRequest = WalletRequest<'ListAssets'>
@@ -140,11 +139,9 @@ export const RemoveAsset: WalletHandler<'RemoveAsset'> = async (context, request
   const rule = { asset_id, ...(wallet && { wallet_id: wallet.wallet_id }) }
   // Nothing is locked for a missing rule: any caller could request that at any rate.
   if (!(await hasTokenRule(context.db, scope, rule))) return {}
-  await context.db.transaction().execute(async (trx) => {
-    // As with addresses: a block or a balance that is being stored would leave something behind.
-    await lockCursor(trx, network_id)
-    await expandBacklogs(trx, network_id)
-    await deleteTokenRule(trx, scope, rule)
-  })
+  // As with addresses: a block or a balance that is being stored would leave something behind.
+  await inPages<true>(context, network_id, async (trx) =>
+    (await deleteTokenRule(trx, scope, rule, pageRows)) ? undefined : true,
+  )
   return {}
 }

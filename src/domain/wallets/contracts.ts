@@ -6,11 +6,10 @@ import type { TokenInfo } from '../../chains/tokens.ts'
 import type { ContractMetadata } from '../../contract/records/token.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { subtractUse } from '../../storage/access/quotas.ts'
-import { expandBacklogs } from '../../storage/balances/backlog.ts'
-import { lockCursor } from '../../storage/tracking/blocks.ts'
 import { ensureAssets, setAssetInfo } from '../../storage/wallets/assets.ts'
 import {
   deleteContract,
+  deleteContractBalances,
   hasContract,
   listContracts,
   upsertContract,
@@ -18,6 +17,7 @@ import {
 import type { WalletHandler } from '../context.ts'
 import { takeQuota } from '../quotas.ts'
 import { readAddress } from './address-fields.ts'
+import { inPages, pageRows } from './in-pages.ts'
 import { askChain, chainScope, readScope } from './scope.ts'
 
 /** Lists the registered contracts in the order of their registration. */
@@ -80,12 +80,13 @@ export const RemoveContract: WalletHandler<'RemoveContract'> = async (context, r
   const contract_address = readAddress(scope.family, request.contract_address, 'contract_address')
   // Nothing is locked for a missing contract: any caller could request that at any rate.
   if (!(await hasContract(context.db, scope, contract_address))) return {}
-  await context.db.transaction().execute(async (trx) => {
-    // As with addresses: a block or a balance that is being stored would leave something behind.
-    await lockCursor(trx, scope.network_id)
-    await expandBacklogs(trx, scope.network_id)
+  // As with addresses: a block or a balance that is being stored would leave something behind.
+  await inPages<true>(context, scope.network_id, async (trx) => {
+    // The contract in the last page: a call that breaks off can then be repeated.
+    if (!(await deleteContractBalances(trx, scope, contract_address, pageRows))) return true
     if (await deleteContract(trx, scope, contract_address))
       await subtractUse(trx, scope.organization_id, [['QUOTA_CONTRACTS', 1]])
+    return undefined
   })
   return {}
 }

@@ -6,31 +6,37 @@ import { maxAddressesPerAnswer, maxListedAddresses } from '../../contract/limits
 import type { WalletAnswer } from '../../contract/operations/calls.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { subtractUse } from '../../storage/access/quotas.ts'
-import { expandBacklogs } from '../../storage/balances/backlog.ts'
 import type { Db } from '../../storage/pg/database.ts'
-import { lockCursor } from '../../storage/tracking/blocks.ts'
 import {
-  deleteAddresses,
   findOwners,
   type ListedAddress,
   listFirstAddresses,
 } from '../../storage/wallets/addresses.ts'
+import {
+  type ChangeKey,
+  hastenDeliveries,
+  postponeChanges,
+  postponePending,
+  setConfirmation,
+} from '../../storage/wallets/confirmation.ts'
 import type { WalletRow } from '../../storage/wallets/tables.ts'
 import { deleteTokenRules } from '../../storage/wallets/token-rules.ts'
 import {
   insertWallet,
   listWallets,
+  lockWallet,
   markRemoved,
   renameWallet,
-  setConfirmation,
+  touchWallet,
 } from '../../storage/wallets/wallets.ts'
 import { deleteWebhook, lockWebhooksOf } from '../../storage/webhooks/webhooks.ts'
 import type { WalletHandler } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { takeQuota } from '../quotas.ts'
 import { readAddress, readOptionalAddress } from './address-fields.ts'
-import { registerIn } from './addresses.ts'
+import { registerIn, removePage } from './addresses.ts'
 import { coverFirst } from './cover.ts'
+import { inPages, pageRows } from './in-pages.ts'
 import { importNative } from './refresh.ts'
 import { chainScope, findOwnWallet, getWallet, type ReadScope, readScope } from './scope.ts'
 
@@ -105,13 +111,20 @@ export const UpdateConfirmation: WalletHandler<'UpdateConfirmation'> = async (
   const scope = await readScope(context)
   await getWallet(context, scope, wallet_id)
   const update_time = new Date(context.clock.now())
-  await context.db.transaction().execute(async (trx) => {
-    // No block is stored meanwhile: what it noted would wait for the old number.
-    const cursor = await lockCursor(trx, scope.network_id)
-    const head = cursor?.block_number ?? 0
-    await expandBacklogs(trx, scope.network_id)
+  // No block is stored meanwhile: what it noted would wait for the old number.
+  await inPages<never>(context, scope.network_id, async (trx, head) => {
     await setConfirmation(trx, scope, { wallet_id, confirmation, update_time, head })
+    return undefined
   })
+  await inPages<ChangeKey>(context, scope.network_id, (trx, head, after) =>
+    postponeChanges(trx, { wallet_id, head, after, limit: pageRows }),
+  )
+  await inPages<ChangeKey>(context, scope.network_id, (trx, _, after) =>
+    postponePending(trx, { wallet_id, after, limit: pageRows }),
+  )
+  await inPages<number>(context, scope.network_id, (trx, head, before) =>
+    hastenDeliveries(trx, scope, { wallet_id, head, before, limit: pageRows }),
+  )
   return {}
 }
 
@@ -172,30 +185,37 @@ async function presentWallets(
 const byRegistration = (a: ListedAddress, b: ListedAddress): number =>
   a.create_time.getTime() - b.create_time.getTime()
 
+// Each takes about a millisecond and its undelivered notifications.
+const webhooksPerPage = 50
+
 /** Removes a wallet with its addresses, balances and webhooks; its history stays. Repeating it changes nothing. */
 export const RemoveWallet: WalletHandler<'RemoveWallet'> = async (context, request) => {
   const scope = await readScope(context)
   const wallet = await findOwnWallet(context, scope, request.wallet_id)
   if (!wallet) return {}
   const { wallet_id } = wallet
-  await context.db.transaction().execute(async (trx) => {
-    // As with addresses: a block or a balance that is being stored would leave something behind.
-    await lockCursor(trx, scope.network_id)
-    await expandBacklogs(trx, scope.network_id)
-    // Requests that add an address or a webhook wait for this row, and then find the wallet removed.
-    if (!(await markRemoved(trx, wallet_id, new Date(context.clock.now())))) return
-    const addresses = await deleteAddresses(trx, scope, { wallet_id })
-    await deleteTokenRules(trx, scope, wallet_id)
-    const webhooks = await lockWebhooksOf(trx, scope, wallet_id)
+  // As with addresses: a block or a balance that is being stored would leave something behind.
+  await inPages<true>(context, scope.network_id, async (trx) => {
+    const now = new Date(context.clock.now())
+    // Requests that add an address or a webhook wait for this row, and at the end find the wallet removed.
+    if (!(await lockWallet(trx, wallet_id))) return undefined
+    const { count, isMore } = await removePage(trx, scope, { wallet_id })
+    const webhooks = await lockWebhooksOf(trx, scope, { wallet_id, limit: webhooksPerPage })
     let headers = 0
     // One by one, in the order of the locks, because each returns how many headers went with it.
     for (const webhook_id of webhooks) headers += await deleteWebhook(trx, webhook_id)
+    const isLast = !isMore && webhooks.length < webhooksPerPage
+    await touchWallet(trx, wallet_id, { gained: -count, update_time: now })
+    if (isLast) {
+      await markRemoved(trx, wallet_id, now)
+      await deleteTokenRules(trx, scope, wallet_id)
+    }
     await subtractUse(trx, scope.organization_id, [
-      ['QUOTA_ADDRESSES', addresses],
-      ['QUOTA_WALLETS', 1],
+      ['QUOTA_WALLETS', isLast ? 1 : 0],
       ['QUOTA_WEBHOOKS', webhooks.length],
       ['QUOTA_WEBHOOK_HEADERS', headers],
     ])
+    return isLast ? undefined : true
   })
   return {}
 }

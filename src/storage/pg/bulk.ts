@@ -135,3 +135,16 @@ async function insertAll<Name extends keyof typeof tables>(
     ${onConflict}`.execute(db)
   return Number(numAffectedRows ?? 0n)
 }
+
+/** Deletes at most so many rows of a table and says how many: what a request deletes at once must not grow with the data. */
+export const deleteRows = async (
+  trx: Db,
+  table: keyof typeof tables,
+  condition: RawBuilder<unknown>,
+  limit: number,
+): Promise<number> => {
+  const { numAffectedRows = 0n } = await sql`
+    delete from ${sql.table(table)} where ctid = any(array(
+      select ctid from ${sql.table(table)} b where ${condition} limit ${limit}))`.execute(trx)
+  return Number(numAffectedRows)
+}

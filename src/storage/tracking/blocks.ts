@@ -25,8 +25,9 @@ export const findCursor = async (db: Db, network_id: number): Promise<CursorRow 
     .where('name', '=', name)
     .executeTakeFirst()
 
-// The space of advisory locks whose second key is the network_id.
+// The spaces of advisory locks whose second key is the network_id.
 const cursorClass = 5_713_303
+const turnClass = 5_713_306
 
 /**
  * PostgreSQL lets `for share` pass a waiting `for update`, so shared lockers that overlap would keep
@@ -63,6 +64,18 @@ export const awaitCursor = async (db: Db, network_id: number): Promise<CursorRow
 /** The cursor, locked against other writers and against awaitCursor until the transaction ends. */
 export const lockCursor = async (trx: Db, network_id: number): Promise<CursorRow | undefined> =>
   await lockedCursor(trx, network_id, { take: 'pg_advisory_xact_lock', row: 'for update' })
+
+/**
+ * The same for a request. Only one of them waits for the cursor at a time: behind fifty requests that wait for it, a block
+ * would wait for all of them.
+ */
+export const lockCursorInTurn = async (
+  trx: Db,
+  network_id: number,
+): Promise<CursorRow | undefined> => {
+  await sql`select pg_advisory_xact_lock(${sql.lit(turnClass)}, ${network_id}::int4)`.execute(trx)
+  return await lockCursor(trx, network_id)
+}
 
 /** Moves the cursor. */
 export const setCursor = async (

@@ -140,11 +140,9 @@ export const holdAddresses = async (
 export const deleteAddresses = async (
   trx: Db,
   { organization_id, network_id }: WalletScope,
-  { wallet_id, addresses }: { wallet_id: string; addresses?: readonly Buffer[] },
+  { wallet_id, addresses }: { wallet_id: string; addresses: readonly Buffer[] },
 ): Promise<number> => {
-  const chosen = addresses
-    ? sql`wallet_id = ${wallet_id} and address = any(${addresses as Buffer[]}::bytea[])`
-    : sql`wallet_id = ${wallet_id}`
+  const chosen = sql`wallet_id = ${wallet_id} and address = any(${addresses as Buffer[]}::bytea[])`
   // Dependent rows after the address: a process that reads it now waits, and then finds nothing.
   const { numAffectedRows } = await sql`
     delete from wallet_address

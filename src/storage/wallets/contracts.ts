@@ -3,6 +3,7 @@
 
 import { sql } from 'kysely'
 import type { ContractType } from '../../contract/records/assets.ts'
+import { deleteRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
 import type { ContractRow, WalletScope } from './tables.ts'
 
@@ -68,21 +69,32 @@ export const deleteContract = async (
     .where('network_id', '=', network_id)
     .where('contract_address', '=', contract_address)
     .executeTakeFirst()
-  if (numDeletedRows === 0n) return false
+  return numDeletedRows > 0n
+}
+
+/** Deletes balances of a contract and work on them, at most so many of each; says whether all are gone. */
+export const deleteContractBalances = async (
+  trx: Db,
+  { organization_id, network_id }: WalletScope,
+  contract_address: Buffer,
+  limit: number,
+): Promise<boolean> => {
   // Along the wallets of the organization: a popular token has balances of many others.
-  const wallets = sql`select wallet_id from wallet
-    where organization_id = ${organization_id} and network_id = ${network_id}`
-  await sql`
-    delete from balance_change where wallet_id in (${wallets}) and asset_id in (
-      select asset_id from asset
-      where network_id = ${network_id} and contract_address = ${contract_address})`.execute(trx)
-  await sql`
-    delete from balance_pending
-    where wallet_id in (${wallets}) and contract_address = ${contract_address}`.execute(trx)
-  await sql`
-    delete from balance
-    where wallet_id in (${wallets}) and contract_address = ${contract_address}`.execute(trx)
-  return true
+  const own = sql`wallet_id in (select wallet_id from wallet
+    where organization_id = ${organization_id} and network_id = ${network_id})`
+  const assets = sql`select asset_id from asset
+    where network_id = ${network_id} and contract_address = ${contract_address}`
+  const counts = [
+    await deleteRows(trx, 'balance_change', sql`${own} and asset_id in (${assets})`, limit),
+    await deleteRows(
+      trx,
+      'balance_pending',
+      sql`${own} and contract_address = ${contract_address}`,
+      limit,
+    ),
+    await deleteRows(trx, 'balance', sql`${own} and contract_address = ${contract_address}`, limit),
+  ]
+  return counts.every((count) => count < limit)
 }
 
 /** The watched contracts among those of a block, with their organizations. */

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { AssetKey } from '../../contract/records/assets.ts'
 import { hashId } from '../../lib/hash-id.ts'
+import { deleteRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
 import type { WalletScope } from './tables.ts'
 
@@ -45,19 +46,19 @@ export const hasTokenRule = async (
 }
 
 /**
- * Takes a rule away, and the token at the addresses that have it by no other rule and not by name. The
- * cursor must be locked.
+ * Takes a rule away, and the token at the addresses that have it by no other rule and not by name: as many of them as the
+ * limit says at a time, and the rule when none is left. Says whether it is gone. The cursor must be locked.
  */
 export const deleteTokenRule = async (
   trx: Db,
   scope: WalletScope,
   rule: TokenRule,
-): Promise<void> => {
+  limit: number,
+): Promise<boolean> => {
   const { organization_id, network_id } = scope
   const { wallet_id, asset_id } = rule
+  const rule_id = ruleIdOf(scope, rule)
   await lockTokenRules(trx, organization_id)
-  // The rule goes first, so that the search for other rules below does not find it.
-  await trx.deleteFrom('token_rule').where('rule_id', '=', ruleIdOf(scope, rule)).execute()
   const one = wallet_id === undefined ? sql`` : sql`and w.wallet_id = ${wallet_id}`
   const wallets = sql`
     select w.wallet_id from wallet w
@@ -65,20 +66,20 @@ export const deleteTokenRule = async (
       and not exists (
         select 1 from token_rule r
         where r.organization_id = ${organization_id} and r.network_id = ${network_id}
+          and r.rule_id <> ${rule_id}
           and r.asset_id = ${asset_id} and (r.wallet_id is null or r.wallet_id = w.wallet_id))`
-  await sql`
-    delete from token_import
-    where wallet_id in (${wallets}) and asset_id = ${asset_id} and since_block is not null`.execute(
-    trx,
-  )
+  const ofToken = sql`b.wallet_id in (${wallets}) and b.asset_id = ${asset_id}`
+  const imports = sql`${ofToken} and b.since_block is not null`
+  if ((await deleteRows(trx, 'token_import', imports, limit)) === limit) return false
   // An address that has the token by name keeps its balance and work.
+  const unnamed = sql`${ofToken} and not exists (
+    select 1 from token_import i
+    where i.network_id = ${network_id} and i.address = b.address and i.asset_id = ${asset_id}
+      and i.organization_id = ${organization_id})`
   for (const table of ['balance_change', 'balance_pending', 'balance'] as const)
-    await sql`
-      delete from ${sql.table(table)} b
-      where b.wallet_id in (${wallets}) and b.asset_id = ${asset_id} and not exists (
-        select 1 from token_import i
-        where i.network_id = ${network_id} and i.address = b.address and i.asset_id = ${asset_id}
-          and i.organization_id = ${organization_id})`.execute(trx)
+    if ((await deleteRows(trx, table, unnamed, limit)) === limit) return false
+  await trx.deleteFrom('token_rule').where('rule_id', '=', rule_id).execute()
+  return true
 }
 
 /** Stores a rule once no address is being registered; false when the organization has `most` already. */

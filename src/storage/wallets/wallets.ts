@@ -4,7 +4,6 @@
 
 import { sql } from 'kysely'
 import type { QuotaUse } from '../access/quotas.ts'
-import { deepConfirmation } from '../balances/changes.ts'
 import type { Db } from '../pg/database.ts'
 import type { WalletRow, WalletScope } from './tables.ts'
 
@@ -123,6 +122,15 @@ export const markRemoved = async (
   return numUpdatedRows > 0n
 }
 
+/** Keeps addresses and webhooks from being added to a wallet until the transaction ends; false when it was removed. */
+export const lockWallet = async (trx: Db, wallet_id: string): Promise<boolean> => {
+  const { rows } = await sql`
+    select from wallet where wallet_id = ${wallet_id} and remove_time is null for no key update`.execute(
+    trx,
+  )
+  return rows.length > 0
+}
+
 /**
  * Notes how many addresses a wallet has gained, or lost where the number is negative, and counts them
  * against the quota: in one statement, because bulk registrations would feel another one. Undefined
@@ -146,50 +154,6 @@ export const touchWallet = async (
       select quota_limit from quota q where q.organization_id = quota_use.organization_id
         and q.quota_name = quota_use.quota_name) as quota_limit`.execute(trx)
   return rows[0]
-}
-
-/**
- * Changes the confirmation of a wallet, of the balance work and of the notifications that wait for it.
- * No block is stored meanwhile.
- */
-export const setConfirmation = async (
-  trx: Db,
-  scope: WalletScope,
-  change: Pick<WalletRow, 'wallet_id' | 'confirmation' | 'update_time'> & { head: number },
-): Promise<boolean> => {
-  const { wallet_id, confirmation, update_time, head } = change
-  const { organization_id, network_id } = scope
-  const { numAffectedRows } = await sql`
-    update wallet set confirmation = ${confirmation}, update_time = ${update_time},
-      confirmed_block = greatest(confirmed_block, ${head}::int8 - greatest(confirmation, 1) + 1)
-    where wallet_id = ${wallet_id} and organization_id = ${organization_id}
-      and network_id = ${network_id}`.execute(trx)
-  if (!numAffectedRows) return false
-  const due = sql`block_number + greatest(${confirmation}::int8, 1) - 1`
-  // Deep wallets are read ahead at the newest block, others when the new number of confirmations is
-  // there.
-  await (confirmation > deepConfirmation
-    ? sql`
-        update balance_change set due_block = case when delta is null then ${head} else ${due} end,
-          ahead = case when delta is null then true end
-        where wallet_id = ${wallet_id} and due_block > ${head}`
-    : sql`
-        update balance_change set due_block = ${due}
-        where wallet_id = ${wallet_id} and due_block > ${head}`
-  ).execute(trx)
-  await sql`
-    update balance_pending set
-      due_block = greatest(block_number, since_block + greatest(${confirmation}::int8, 1) - 1)
-    where wallet_id = ${wallet_id}`.execute(trx)
-  // What waits for more than it needs now. What waits for less is postponed when its block comes.
-  await sql`
-    update delivery d set due_block = d.block_number + greatest(${confirmation}::int8, 1) - 1
-    where d.network_id = ${network_id} and d.due_block > ${head} and d.organization_id = ${organization_id}
-      and d.data ? 'pending' and d.due_block > d.block_number + greatest(${confirmation}::int8, 1) - 1
-      and exists (
-        select from transfer t where t.transaction_hash = d.transaction_hash
-          and t.wallet_id = ${wallet_id} and t.block_number = d.block_number)`.execute(trx)
-  return true
 }
 
 /** Forgets confirmations of blocks above a number, which have left the chain. */

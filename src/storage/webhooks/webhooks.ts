@@ -174,13 +174,13 @@ export const restartDeliveries = async (trx: Db, webhook_id: string, now: Date):
 export const lockWebhooksOf = async (
   trx: Db,
   { organization_id, network_id }: WalletScope,
-  wallet_id: string,
+  { wallet_id, limit }: { wallet_id: string; limit: number },
 ): Promise<string[]> => {
   const { rows } = await sql<{ webhook_id: string }>`
     select webhook_id from webhook
     where network_id = ${network_id} and organization_id = ${organization_id}
       and wallet_id = ${wallet_id}
-    order by webhook_id for no key update`.execute(trx)
+    order by webhook_id limit ${limit} for no key update`.execute(trx)
   return rows.map(({ webhook_id }) => webhook_id)
 }
 

@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto'
+import { sql } from 'kysely'
+import { expect, it } from 'vitest'
+import { freshDatabase } from '../../../test/helpers/database.ts'
+import { waitFor } from '../../../test/helpers/wait-for.ts'
+import { createWalletBench } from '../../../test/helpers/wallets.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { lockCursor } from '../../storage/tracking/blocks.ts'
+
+const { db } = await freshDatabase()
+const bench = await createWalletBench(db, 'c')
+const { network_id } = bench
+
+const newAddress = () => `0x${randomBytes(20).toString('hex')}`
+
+const countOf = async (query: ReturnType<typeof sql>): Promise<number> => {
+  const { rows } = await sql<{ count: number }>`select count(*)::int4 as count ${query}`.execute(db)
+  return rows[0]!.count
+}
+
+const waiting = () =>
+  countOf(sql`from pg_locks where locktype = 'advisory' and not granted
+    and database = (select oid from pg_database where datname = current_database())`)
+
+/** Takes the cursor as a tracker does. */
+const withCursor = <result>(work: (trx: Db) => Promise<result>): Promise<result> =>
+  db.transaction().execute(async (trx) => {
+    await lockCursor(trx, network_id)
+    return await work(trx)
+  })
+
+/** What a tracker finds whose block comes while a request waits for the cursor, or holds it. */
+async function between<result>(requests: () => Promise<unknown>[], look: () => Promise<result>) {
+  const release = Promise.withResolvers<void>()
+  const holding = withCursor(() => release.promise)
+  await waitFor('the cursor is held', async () => (await countOf(heldLocks)) > 0)
+  const running = requests()
+  await waitFor('the requests wait', async () => (await waiting()) === running.length)
+  const block = withCursor(look)
+  await waitFor('the block waits', async () => (await waiting()) === running.length + 1)
+  release.resolve()
+  await holding
+  const found = await block
+  await Promise.all(running)
+  return found
+}
+const heldLocks = sql`from pg_locks where locktype = 'advisory' and granted
+  and database = (select oid from pg_database where datname = current_database())`
+
+const registerMany = async (count: number) => {
+  const caller = await bench.createCaller()
+  const { wallet_id } = await caller.call('RegisterWallet', { name: 'w' })
+  for (let left = count; left > 0; left -= 1_000)
+    await caller.call('BatchRegisterAddresses', {
+      wallet_id,
+      addresses: Array.from({ length: Math.min(left, 1_000) }, newAddress),
+    })
+  return { ...caller, wallet_id }
+}
+
+const addressesOf = (wallet_id: string) =>
+  countOf(sql`from wallet_address where wallet_id = ${wallet_id}`)
+
+const used = async (organization_id: string) => {
+  const { rows } = await sql<{ quota_name: string; used: number }>`
+    select quota_name, used from quota_use
+    where organization_id = ${organization_id} order by quota_name`.execute(db)
+  return Object.fromEntries(rows.map((row) => [row.quota_name, row.used]))
+}
+
+it('a block does not wait for the whole removal of a large wallet', async () => {
+  const { call, wallet_id, organization_id } = await registerMany(2_500)
+  const hook = { wallet_id, webhook_endpoint: 'https://receiver.invalid/', confirmation: 1 }
+  for (let count = 0; count < 60; count++) await call('RegisterWebhook', hook)
+  const left = await between(
+    () => [call('RemoveWallet', { wallet_id })],
+    () => addressesOf(wallet_id),
+  )
+  expect(left).toBe(1_500)
+  expect(await addressesOf(wallet_id)).toBe(0)
+  expect(await countOf(sql`from webhook where wallet_id = ${wallet_id}`)).toBe(0)
+  expect(await used(organization_id)).toMatchObject({
+    ...{ QUOTA_ADDRESSES: 0, QUOTA_WALLETS: 0, QUOTA_WEBHOOKS: 0 },
+  })
+})
+
+it('a block does not wait for the removal of all addresses, and only one request waits before it', async () => {
+  const one = await registerMany(2_500)
+  const other = await registerMany(1_500)
+  const remove = ({ call, wallet_id }: typeof one) =>
+    call('BatchRemoveAddresses', { wallet_id, remove_all: true })
+  const left = await between(
+    () => [remove(one), remove(other)],
+    async () => (await addressesOf(one.wallet_id)) + (await addressesOf(other.wallet_id)),
+  )
+  expect(left).toBe(3_000)
+  for (const { wallet_id, organization_id } of [one, other]) {
+    expect(await addressesOf(wallet_id)).toBe(0)
+    expect(await used(organization_id)).toMatchObject({ QUOTA_ADDRESSES: 0, QUOTA_WALLETS: 1 })
+  }
+})
+
+it('a change of the confirmation moves any amount of balance work, in pages', async () => {
+  const { call, wallet_id, organization_id } = await registerMany(1)
+  // Two assets at each of 1,250 addresses, some of them due already.
+  await sql`
+    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id, network_id, due_block)
+    select ${wallet_id}::uuid, int4send(n / 2), md5((n % 2)::text)::uuid, n, ${organization_id}::uuid,
+      ${network_id}, case when n < 100 then 0 else n + 9 end
+    from generate_series(0, 2499) n`.execute(db)
+  await sql`
+    insert into balance_pending (wallet_id, address, asset_id, block_number, organization_id, network_id,
+      asset_type, contract_address, balance, since_block, due_block)
+    select ${wallet_id}::uuid, int4send(n), md5('')::uuid, n, ${organization_id}::uuid, ${network_id},
+      'ASSET_TYPE_C', '', 0, n, n + 9
+    from generate_series(0, 2499) n`.execute(db)
+  const moved = (table: string) =>
+    countOf(sql`from ${sql.table(table)}
+      where wallet_id = ${wallet_id} and due_block = block_number + 2`)
+  const first = await between(
+    () => [call('UpdateConfirmation', { wallet_id, confirmation: 3 })],
+    () => moved('balance_change'),
+  )
+  expect(first).toBe(0)
+  expect(await moved('balance_change')).toBe(2_400)
+  expect(await moved('balance_pending')).toBe(2_500)
+})

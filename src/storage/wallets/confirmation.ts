@@ -1,0 +1,117 @@
+// A change of the confirmation of a wallet, and page by page of what waits for it. The cursor must be locked. The pages read the
+// confirmation from the wallet: of two changes at once, the pages of both then write what the later one said.
+
+import { sql } from 'kysely'
+import { deepConfirmation } from '../balances/changes.ts'
+import type { Db } from '../pg/database.ts'
+import type { WalletRow, WalletScope } from './tables.ts'
+
+/** The last row of a page of balance work. */
+export type ChangeKey = { address: Buffer; asset_id: string; block_number: number }
+
+type Page<key> = { wallet_id: string; after: key | undefined; limit: number }
+
+/** Changes the confirmation of a wallet. Blocks that are stored from now on note the new one. */
+export const setConfirmation = async (
+  trx: Db,
+  { organization_id, network_id }: WalletScope,
+  change: Pick<WalletRow, 'wallet_id' | 'confirmation' | 'update_time'> & { head: number },
+): Promise<void> => {
+  const { wallet_id, confirmation, update_time, head } = change
+  await sql`
+    update wallet set confirmation = ${confirmation}, update_time = ${update_time},
+      confirmed_block = greatest(confirmed_block, ${head}::int8 - greatest(confirmation, 1) + 1)
+    where wallet_id = ${wallet_id} and organization_id = ${organization_id}
+      and network_id = ${network_id}`.execute(trx)
+}
+
+const depthOf = async (trx: Db, wallet_id: string): Promise<number> => {
+  const row = await trx
+    .selectFrom('wallet')
+    .select('confirmation')
+    .where('wallet_id', '=', wallet_id)
+    .executeTakeFirst()
+  return Math.max(row?.confirmation ?? 1, 1)
+}
+
+const lastOf = (rows: readonly ChangeKey[], limit: number): ChangeKey | undefined =>
+  rows.length === limit ? rows.at(-1) : undefined
+
+const follows = (after: ChangeKey | undefined) =>
+  after === undefined
+    ? sql``
+    : sql`and (address, asset_id, block_number)
+        > (${after.address}, ${after.asset_id}::uuid, ${after.block_number}::int8)`
+
+/** Moves a page of balance changes that wait for their confirmation; answers its last row where more may follow. */
+export const postponeChanges = async (
+  trx: Db,
+  { wallet_id, head, after, limit }: Page<ChangeKey> & { head: number },
+): Promise<ChangeKey | undefined> => {
+  const depth = await depthOf(trx, wallet_id)
+  const due = sql`b.block_number + ${depth}::int8 - 1`
+  // Deep wallets are read ahead at the newest block, others when the new number of confirmations is there.
+  const change =
+    depth > deepConfirmation
+      ? sql`due_block = case when b.delta is null then ${head} else ${due} end,
+          ahead = case when b.delta is null then true end`
+      : sql`due_block = ${due}`
+  const { rows } = await sql<ChangeKey>`
+    with page as materialized (
+      select address, asset_id, block_number, due_block from balance_change
+      where wallet_id = ${wallet_id} ${follows(after)}
+      order by address, asset_id, block_number limit ${limit}),
+    moved as (
+      update balance_change b set ${change} from page p
+      where b.wallet_id = ${wallet_id} and b.address = p.address and b.asset_id = p.asset_id
+        and b.block_number = p.block_number and p.due_block > ${head})
+    select address, asset_id, block_number from page`.execute(trx)
+  return lastOf(rows, limit)
+}
+
+/** The same for balances that were read ahead. */
+export const postponePending = async (
+  trx: Db,
+  { wallet_id, after, limit }: Page<ChangeKey>,
+): Promise<ChangeKey | undefined> => {
+  const depth = await depthOf(trx, wallet_id)
+  const { rows } = await sql<ChangeKey>`
+    with page as materialized (
+      select address, asset_id, block_number from balance_pending
+      where wallet_id = ${wallet_id} ${follows(after)}
+      order by address, asset_id, block_number limit ${limit}),
+    moved as (
+      update balance_pending b
+      set due_block = greatest(b.block_number, b.since_block + ${depth}::int8 - 1) from page p
+      where b.address = p.address and b.wallet_id = ${wallet_id} and b.asset_id = p.asset_id
+        and b.block_number = p.block_number)
+    select * from page`.execute(trx)
+  return lastOf(rows, limit)
+}
+
+/**
+ * Brings forward notifications that wait for more than they need now; what waits for less is postponed when its block comes.
+ * Newest first, all of a block together; answers the block that it ended with where more may follow.
+ */
+export const hastenDeliveries = async (
+  trx: Db,
+  { organization_id, network_id }: WalletScope,
+  options: { wallet_id: string; head: number; before: number | undefined; limit: number },
+): Promise<number | undefined> => {
+  const { wallet_id, head, before, limit } = options
+  const depth = await depthOf(trx, wallet_id)
+  const waiting = sql`d.network_id = ${network_id} and d.organization_id = ${organization_id}
+    and d.due_block > ${head} and d.due_block < ${before ?? Number.MAX_SAFE_INTEGER}`
+  const { rows } = await sql<{ due_block: number }>`
+    select due_block from delivery d where ${waiting}
+    order by due_block desc offset ${limit - 1} limit 1`.execute(trx)
+  const edge = rows[0]?.due_block
+  await sql`
+    update delivery d set due_block = d.block_number + ${depth}::int8 - 1
+    where ${waiting} and d.due_block >= ${edge ?? 0}
+      and d.data ? 'pending' and d.due_block > d.block_number + ${depth}::int8 - 1
+      and exists (
+        select from transfer t where t.transaction_hash = d.transaction_hash
+          and t.wallet_id = ${wallet_id} and t.block_number = d.block_number)`.execute(trx)
+  return edge
+}
