@@ -13,7 +13,7 @@ for (const { transport, verification } of [
     const chain = createSuiChain({
       upstreams: [{ url: node.url, transport }],
       verification,
-      limits: { pollMs: 200, probeMs: 200, timeoutMs: 2_000 },
+      limits: { pollMs: 200, probeMs: 200, timeoutMs: 10_000 },
     })
     const account = (number: number): Buffer =>
       number < 10
