@@ -370,7 +370,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   'storage/webhooks': namesIn(`
     announcements deliveries delivery-claims delivery-records delivery-retention
     due-notifications event-queues fan-out-limits headers notification-events notifications
-    queue-locks retractions sinks state-events state-notifications streams tables webhooks
+    queue-pages retractions sinks state-events state-notifications streams tables webhooks
   `),
   workers: [],
   'workers/balances': ['backlog', 'comparing', 'reconciling', 'settling'],

@@ -29,6 +29,7 @@ import {
   renameWallet,
   touchWallet,
 } from '../../storage/wallets/wallets.ts'
+import { endQueue, queuePage } from '../../storage/webhooks/queue-pages.ts'
 import { deleteWebhook, lockWebhooksOf } from '../../storage/webhooks/webhooks.ts'
 import type { WalletHandler } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
@@ -103,6 +104,13 @@ export const RenameWallet: WalletHandler<'RenameWallet'> = async (context, reque
   return {}
 }
 
+/** Where the pages of a change of the confirmation continue; undefined where all is changed. */
+type Rest = {
+  changes?: ChangeKey | undefined
+  pending?: ChangeKey | undefined
+  deliveries?: number | undefined
+}
+
 /** Changes how many confirmations the balances of a wallet wait for, work under way included. */
 export const UpdateConfirmation: WalletHandler<'UpdateConfirmation'> = async (
   context,
@@ -111,20 +119,19 @@ export const UpdateConfirmation: WalletHandler<'UpdateConfirmation'> = async (
   const scope = await readScope(context)
   await getWallet(context, scope, wallet_id)
   const update_time = new Date(context.clock.now())
-  // No block is stored meanwhile: what it noted would wait for the old number.
-  await inPages<never>(context, scope.network_id, async (trx, head) => {
-    await setConfirmation(trx, scope, { wallet_id, confirmation, update_time, head })
-    return undefined
+  await inPages<Rest>(context, scope.network_id, async (trx, head, rest) => {
+    // No block is stored meanwhile: what it noted would wait for the old number.
+    if (!rest) await setConfirmation(trx, scope, { wallet_id, confirmation, update_time, head })
+    const page = { wallet_id, head, limit: pageRows }
+    const next: Rest = {}
+    if (!rest || rest.changes)
+      next.changes = await postponeChanges(trx, { ...page, after: rest?.changes })
+    if (!rest || rest.pending)
+      next.pending = await postponePending(trx, { ...page, after: rest?.pending })
+    if (!rest || rest.deliveries)
+      next.deliveries = await hastenDeliveries(trx, scope, { ...page, before: rest?.deliveries })
+    return Object.values(next).some((key) => key !== undefined) ? next : undefined
   })
-  await inPages<ChangeKey>(context, scope.network_id, (trx, head, after) =>
-    postponeChanges(trx, { wallet_id, head, after, limit: pageRows }),
-  )
-  await inPages<ChangeKey>(context, scope.network_id, (trx, _, after) =>
-    postponePending(trx, { wallet_id, after, limit: pageRows }),
-  )
-  await inPages<number>(context, scope.network_id, (trx, head, before) =>
-    hastenDeliveries(trx, scope, { wallet_id, head, before, limit: pageRows }),
-  )
   return {}
 }
 
@@ -201,10 +208,17 @@ export const RemoveWallet: WalletHandler<'RemoveWallet'> = async (context, reque
     if (!(await lockWallet(trx, wallet_id))) return undefined
     const { count, isMore } = await removePage(trx, scope, { wallet_id })
     const webhooks = await lockWebhooksOf(trx, scope, { wallet_id, limit: webhooksPerPage })
-    let headers = 0
-    // One by one, in the order of the locks, because each returns how many headers went with it.
-    for (const webhook_id of webhooks) headers += await deleteWebhook(trx, webhook_id)
-    const isLast = !isMore && webhooks.length < webhooksPerPage
+    let [removed, headers, ended] = [0, 0, 0]
+    // One by one, in the order of the locks, until a page of their queues has ended.
+    for (const webhook_id of webhooks) {
+      const queue = await endQueue(trx, webhook_id)
+      ended += queue.count
+      if (queue.isMore) break
+      headers += await deleteWebhook(trx, webhook_id)
+      removed++
+      if (ended >= queuePage) break
+    }
+    const isLast = !isMore && removed === webhooks.length && webhooks.length < webhooksPerPage
     await touchWallet(trx, wallet_id, { gained: -count, update_time: now })
     if (isLast) {
       await markRemoved(trx, wallet_id, now)
@@ -212,7 +226,7 @@ export const RemoveWallet: WalletHandler<'RemoveWallet'> = async (context, reque
     }
     await subtractUse(trx, scope.organization_id, [
       ['QUOTA_WALLETS', isLast ? 1 : 0],
-      ['QUOTA_WEBHOOKS', webhooks.length],
+      ['QUOTA_WEBHOOKS', removed],
       ['QUOTA_WEBHOOK_HEADERS', headers],
     ])
     return isLast ? undefined : true

@@ -11,9 +11,9 @@ import {
   listAttempts,
   listDeliveries,
   retryDelivery,
-  retryFailed,
 } from '../../storage/webhooks/deliveries.ts'
 import { wakeCouriers } from '../../storage/webhooks/notifications.ts'
+import { retryFailed } from '../../storage/webhooks/queue-pages.ts'
 import type { Context, WalletHandler } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { readTransaction } from '../read-transaction.ts'
@@ -110,16 +110,25 @@ export const RetryWebhookHistory: WalletHandler<'RetryWebhookHistory'> = async (
   const webhook_id = history ? history.webhook_id : request.webhook_id!
   const now = new Date(context.clock.now())
   const { from_time = new Date(0) } = readTimes({ start_time })
-  const retried_count = await context.db.transaction().execute(async (trx) => {
-    // A notification that was delivered may be sent again on purpose: receivers know it by its id.
-    // Locks the webhook first, as every writer of its queue does.
-    await getWebhookToSend(trx, scope, webhook_id)
-    const count = history
-      ? await retryDelivery(trx, history.webhook_history_id, now)
-      : await retryFailed(trx, webhook_id, { from_time, now })
-    if (count > 0) await wakeCouriers(trx)
-    return count
-  })
+  let retried_count = 0
+  let after: number | undefined = 0
+  while (after !== undefined) {
+    context.signal.throwIfAborted()
+    const { count, last }: { count: number; last?: number | undefined } = await context.db
+      .transaction()
+      .execute(async (trx) => {
+        // Locks the webhook first, as every writer of its queue does.
+        await getWebhookToSend(trx, scope, webhook_id)
+        // A notification that was delivered may be sent again on purpose: receivers know it by its id.
+        const page = history
+          ? { count: await retryDelivery(trx, history.webhook_history_id, now) }
+          : await retryFailed(trx, webhook_id, { from_time, now, after: after ?? 0 })
+        if (page.count > 0) await wakeCouriers(trx)
+        return page
+      })
+    retried_count += count
+    after = last
+  }
   return { retried_count }
 }
 

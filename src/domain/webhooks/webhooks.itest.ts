@@ -5,6 +5,7 @@ import { type Caller, createWalletBench } from '../../../test/helpers/wallets.ts
 import { OperationError } from '../../contract/errors/errors.ts'
 import { notificationTypes } from '../../contract/records/states.ts'
 import type { WalletService } from '../../contract/variant.ts'
+import { holdQueue } from '../../storage/webhooks/queue-pages.ts'
 import { disableWebhook } from '../../storage/webhooks/webhooks.ts'
 
 const { db, pool } = await freshDatabase()
@@ -192,9 +193,10 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
   it('that are disabled hold back and refuse, and continue when enabled', async () => {
     const webhook_id = await register()
     const history = await test(webhook_id)
-    await db
-      .transaction()
-      .execute((trx) => disableWebhook(trx, webhook_id, { reason: 'gone', now: new Date() }))
+    await db.transaction().execute(async (trx) => {
+      await disableWebhook(trx, webhook_id, { reason: 'gone', now: new Date() })
+      await holdQueue(trx, webhook_id)
+    })
     expect(await listed(webhook_id)).toMatchObject({ enabled: false, disable_reason: 'gone' })
     expect(await histories({ webhook_id })).toMatchObject([
       { webhook_status: 'WEBHOOK_STATUS_ON_HOLD' },

@@ -16,7 +16,7 @@ import { checkEndpoint } from '../../lib/net/endpoint.ts'
 import { createReachable } from '../../lib/net/reachable.ts'
 import { subtractUse } from '../../storage/access/quotas.ts'
 import type { Db } from '../../storage/pg/database.ts'
-import { lockCursor } from '../../storage/tracking/blocks.ts'
+import { lockCursorInTurn } from '../../storage/tracking/blocks.ts'
 import type { WalletScope } from '../../storage/wallets/tables.ts'
 import { holdWallet } from '../../storage/wallets/wallets.ts'
 import {
@@ -25,16 +25,21 @@ import {
 } from '../../storage/webhooks/event-queues.ts'
 import { findTurn } from '../../storage/webhooks/notification-events.ts'
 import { queueNotifications, wakeCouriers } from '../../storage/webhooks/notifications.ts'
-import { queuesAlone } from '../../storage/webhooks/queue-locks.ts'
+import {
+  endQueue,
+  holdQueue,
+  releaseQueue,
+  restartQueue,
+} from '../../storage/webhooks/queue-pages.ts'
 import {
   deleteWebhook,
   disableWebhook,
   enableWebhook,
+  findWebhook,
+  forgetFailures,
   insertWebhook,
   type ListedWebhook,
   listWebhooks,
-  lockWebhook,
-  restartDeliveries,
   updateWebhook,
   type WebhookRow,
 } from '../../storage/webhooks/webhooks.ts'
@@ -43,6 +48,7 @@ import { makePage, readPage } from '../pages.ts'
 import { takeQuota } from '../quotas.ts'
 import { chainScope, getWallet, readScope } from '../wallets/scope.ts'
 import { getWebhookToChange, getWebhookToSend } from './get-webhook.ts'
+import { inQueuePages } from './queue-pages.ts'
 import { createSecret } from './secret.ts'
 
 /** Notifies an endpoint of what happens to a wallet, or to all. */
@@ -86,9 +92,9 @@ export const UpdateWebhook: WalletHandler<'UpdateWebhook'> = async (
   if (webhook_endpoint !== undefined) check(context, webhook_endpoint)
   checkEvents(context, events)
   const now = new Date(context.clock.now())
-  await context.db.transaction().execute(async (trx) => {
+  const isMore = await context.db.transaction().execute(async (trx) => {
     // No block is stored meanwhile: what it noted would wait for the old number.
-    if (confirmation !== undefined) await lockCursor(trx, scope.network_id)
+    if (confirmation !== undefined) await lockCursorInTurn(trx, scope.network_id)
     const row = await getWebhookToChange(trx, scope, webhook_id)
     await updateWebhook(trx, row, {
       ...(webhook_endpoint !== undefined && { webhook_endpoint }),
@@ -97,10 +103,15 @@ export const UpdateWebhook: WalletHandler<'UpdateWebhook'> = async (
       update_time: now,
     })
     // The pauses belong to the old endpoint: a new one is tried at once.
-    if (webhook_endpoint === undefined || webhook_endpoint === row.webhook_endpoint) return
-    await restartDeliveries(trx, webhook_id, now)
+    if (webhook_endpoint === undefined || webhook_endpoint === row.webhook_endpoint) return false
+    await forgetFailures(trx, webhook_id)
     await wakeCouriers(trx)
+    return await restartQueue(trx, webhook_id, now)
   })
+  if (isMore)
+    await inQueuePages(context, { scope, webhook_id, isOptional: true }, (trx) =>
+      restartQueue(trx, webhook_id, now),
+    )
   return {}
 }
 
@@ -159,15 +170,17 @@ export function checkEvents(
 /** Removes a webhook with its headers; its history stays. Repeating it changes nothing. */
 export const RemoveWebhook: WalletHandler<'RemoveWebhook'> = async (context, { webhook_id }) => {
   const scope = await readScope(context)
-  await context.db.transaction().execute(async (trx) => {
-    // Locked with its row, so that a courier that records an attempt waits and then finds it gone.
-    const row = isUuid(webhook_id) && (await lockWebhook(trx, scope, webhook_id))
-    if (!row) return
+  const row = isUuid(webhook_id) && (await findWebhook(context.db, scope, webhook_id))
+  if (!row) return {}
+  // Locked with its row, so that a courier that records an attempt waits and then finds it gone.
+  await inQueuePages(context, { scope, webhook_id, isOptional: true }, async (trx) => {
+    if ((await endQueue(trx, webhook_id)).isMore) return true
     const headers = await deleteWebhook(trx, webhook_id)
     await subtractUse(trx, scope.organization_id, [
       ['QUOTA_WEBHOOKS', 1],
       ['QUOTA_WEBHOOK_HEADERS', headers],
     ])
+    return false
   })
   return {}
 }
@@ -213,12 +226,13 @@ const present = (row: ListedWebhook, service: WalletService) => ({
 /** Disables a webhook: its notifications are held back. Repeating it changes nothing. */
 export const DisableWebhook: WalletHandler<'DisableWebhook'> = async (context, { webhook_id }) => {
   const scope = await readScope(context)
-  await context.db.transaction().execute(async (trx) => {
-    await getWebhookToChange(trx, scope, webhook_id)
-    // Locks out the other writers of the queue: what they add or change now would not be held back.
-    await queuesAlone([webhook_id]).execute(trx)
-    const now = new Date(context.clock.now())
-    await disableWebhook(trx, webhook_id, { reason: 'DisableWebhook was called.', now })
+  const now = new Date(context.clock.now())
+  await inQueuePages(context, { scope, webhook_id }, async (trx, row, isFirst) => {
+    if (isFirst)
+      await disableWebhook(trx, webhook_id, { reason: 'DisableWebhook was called.', now })
+    // Enabled again between two pages: the rest is for its endpoint.
+    else if (row.webhook_state === 'WEBHOOK_STATE_ENABLED') return false
+    return await holdQueue(trx, webhook_id)
   })
   return {}
 }
@@ -226,11 +240,13 @@ export const DisableWebhook: WalletHandler<'DisableWebhook'> = async (context, {
 /** Enables a webhook again: it resumes with the first undelivered notification. Repeating it changes nothing. */
 export const EnableWebhook: WalletHandler<'EnableWebhook'> = async (context, { webhook_id }) => {
   const scope = await readScope(context)
-  await context.db.transaction().execute(async (trx) => {
-    const { webhook_state } = await getWebhookToChange(trx, scope, webhook_id)
-    if (webhook_state === 'WEBHOOK_STATE_ENABLED') return
-    await enableWebhook(trx, webhook_id, new Date(context.clock.now()))
+  await inQueuePages(context, { scope, webhook_id }, async (trx, row) => {
+    if (row.webhook_state === 'WEBHOOK_STATE_ENABLED') return false
+    const now = new Date(context.clock.now())
+    if (await releaseQueue(trx, webhook_id, now)) return true
+    await enableWebhook(trx, webhook_id, now)
     await wakeCouriers(trx)
+    return false
   })
   return {}
 }

@@ -7,7 +7,6 @@ import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
 import type { WalletScope } from '../wallets/tables.ts'
 import type { DeliveryRow } from './notifications.ts'
-import { queuesAlone } from './queue-locks.ts'
 import { streamIdOf } from './streams.ts'
 import type { webhookTables } from './tables.ts'
 
@@ -154,24 +153,5 @@ export const retryDelivery = async (
     from delivery where webhook_history_id = ${webhook_history_id}
     for key share
     on conflict (webhook_history_id) do update set ${again(now)}`.execute(trx)
-  return Number(numAffectedRows ?? 0n)
-}
-
-/** Makes all failed notifications of a webhook due now; it is locked and enabled. */
-export const retryFailed = async (
-  trx: Db,
-  webhook_id: string,
-  { from_time, now }: { from_time: Date; now: Date },
-): Promise<number> => {
-  // The locks of the queues before the rows, as every writer of queues (`queue-locks.ts`).
-  await queuesAlone([webhook_id]).execute(trx)
-  const { numAffectedRows } = await sql`
-    update delivery_queue q set ${again(now)}
-    from delivery d
-    where q.webhook_id = ${webhook_id} and q.next_attempt_time is null
-      and q.webhook_status = 'WEBHOOK_STATUS_FAILED'
-      and d.webhook_history_id = q.webhook_history_id and d.create_time >= ${from_time}`.execute(
-    trx,
-  )
   return Number(numAffectedRows ?? 0n)
 }

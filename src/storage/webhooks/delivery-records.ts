@@ -6,6 +6,7 @@ import { bulkRows, unnestRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
 import { openOrganizationEvent } from '../tracking/operational-events.ts'
 import { queuesAlone, queuesShared } from './queue-locks.ts'
+import { holdQueue } from './queue-pages.ts'
 import { disableWebhook } from './webhooks.ts'
 
 /** What became of one attempt. */
@@ -64,6 +65,8 @@ export const recordAttempts = async (
         ? 'The endpoint answered 410 Gone.'
         : 'Every delivery failed for 5 days.'
       await disableWebhook(trx, webhook_id, { reason, now })
+      // What is left of a long queue couriers hold back when they meet it.
+      await holdQueue(trx, webhook_id)
       const event = { kind: 'webhook_disabled', subject: webhook_id, detail: reason } as const
       await openOrganizationEvent(trx, { ...event, organization_id, network_id, now })
     }

@@ -7,7 +7,6 @@ import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
 import { dropSubject, resolveSubject } from '../tracking/operational-events.ts'
 import type { WalletScope } from '../wallets/tables.ts'
-import { queuesAlone } from './queue-locks.ts'
 import type { webhookTables } from './tables.ts'
 
 /** A stored webhook. */
@@ -157,17 +156,13 @@ export type WebhookChange = Partial<
   Pick<WebhookRow, 'webhook_endpoint' | 'confirmation' | 'events'>
 >
 
-/** Begins a new round for what a locked webhook could not deliver so far, which is due now. */
-export const restartDeliveries = async (trx: Db, webhook_id: string, now: Date): Promise<void> => {
+/** Forgets the failures of a locked webhook, which were those of another endpoint. */
+export const forgetFailures = async (trx: Db, webhook_id: string): Promise<void> => {
   await trx
     .updateTable('webhook')
     .set({ failing_since: null })
     .where('webhook_id', '=', webhook_id)
     .execute()
-  await queuesAlone([webhook_id]).execute(trx)
-  await sql`
-    update delivery_queue set next_attempt_time = ${now}, retry_step = 0
-    where webhook_id = ${webhook_id} and next_attempt_time > ${now}`.execute(trx)
 }
 
 /** The webhooks of one wallet, locked in the order of their ids. */
@@ -184,25 +179,16 @@ export const lockWebhooksOf = async (
   return rows.map(({ webhook_id }) => webhook_id)
 }
 
-/**
- * Enables a locked webhook: all that was not delivered is due, in the order of its numbers. Also what
- * had failed for good: most of that failed while the endpoint was about to be disabled.
- */
+/** Enables a locked webhook; its queue is released page by page (`queue-pages.ts`). */
 export const enableWebhook = async (trx: Db, webhook_id: string, now: Date): Promise<void> => {
   await sql`
     update webhook set webhook_state = 'WEBHOOK_STATE_ENABLED', disable_reason = null,
       disable_time = null, failing_since = null, update_time = ${now}
     where webhook_id = ${webhook_id}`.execute(trx)
-  await queuesAlone([webhook_id]).execute(trx)
-  await sql`
-    update delivery_queue set webhook_status = 'WEBHOOK_STATUS_PENDING', next_attempt_time = ${now},
-      retry_step = 0
-    where webhook_id = ${webhook_id} and next_attempt_time is null
-      and webhook_status in ('WEBHOOK_STATUS_ON_HOLD', 'WEBHOOK_STATUS_FAILED')`.execute(trx)
   await resolveSubject(trx, { kind: 'webhook_disabled', subject: webhook_id, now })
 }
 
-/** Disables a webhook, which is locked with its queue: what is not delivered yet is held back, and so is what comes. */
+/** Disables a locked webhook: what comes is held back, and what is not delivered yet page by page (`queue-pages.ts`). */
 export const disableWebhook = async (
   trx: Db,
   webhook_id: string,
@@ -212,34 +198,10 @@ export const disableWebhook = async (
     update webhook set webhook_state = 'WEBHOOK_STATE_DISABLED', disable_reason = ${reason},
       disable_time = ${now}, update_time = ${now}
     where webhook_id = ${webhook_id} and webhook_state = 'WEBHOOK_STATE_ENABLED'`.execute(trx)
-  await sql`
-    update delivery_queue set webhook_status = 'WEBHOOK_STATUS_ON_HOLD', next_attempt_time = null
-    where webhook_id = ${webhook_id} and next_attempt_time is not null`.execute(trx)
 }
 
-/**
- * Removes a locked webhook with its headers, and says how many those were. Its history stays; what is
- * not delivered never will be.
- */
+/** Removes a locked webhook whose queue has ended, with its headers, and says how many those were. Its history stays. */
 export const deleteWebhook = async (trx: Db, webhook_id: string): Promise<number> => {
-  // What the tracker has in hand it drops itself, because it is no longer needed; to wait for it
-  // here would be to wait in a circle.
-  await sql`
-    delete from delivery where webhook_history_id in (
-      select d.webhook_history_id from webhook w
-      join delivery d on d.network_id = w.network_id and d.organization_id = w.organization_id
-        and d.webhook_id = w.webhook_id and d.due_block is not null
-      where w.webhook_id = ${webhook_id}
-      for update of d skip locked)`.execute(trx)
-  await queuesAlone([webhook_id]).execute(trx)
-  // In two parts, one for each index.
-  await sql`
-    update delivery_queue set webhook_status = 'WEBHOOK_STATUS_FAILED', next_attempt_time = null
-    where webhook_id = ${webhook_id} and next_attempt_time is not null`.execute(trx)
-  await sql`
-    update delivery_queue set webhook_status = 'WEBHOOK_STATUS_FAILED'
-    where webhook_id = ${webhook_id} and next_attempt_time is null
-      and webhook_status = 'WEBHOOK_STATUS_ON_HOLD'`.execute(trx)
   const { numDeletedRows } = await trx
     .deleteFrom('webhook_header')
     .where('webhook_id', '=', webhook_id)

@@ -22,6 +22,7 @@ import {
   listQueuedWebhooks,
   releaseClaims,
 } from '../../storage/webhooks/delivery-claims.ts'
+import { holdDisabled } from '../../storage/webhooks/queue-pages.ts'
 import type { GuardedFetch } from './guarded-fetch.ts'
 import { createLanes, type LaneLimits, type PendingDelivery } from './lanes.ts'
 import { createReceivers } from './receivers.ts'
@@ -154,6 +155,16 @@ export function startCourier(options: CourierOptions): Courier {
     )
   }
 
+  /** Gives back what cannot be delivered, and holds back what is due although its webhook is disabled. */
+  const setAside = async (deliveries: readonly PendingDelivery[]): Promise<void> => {
+    await giveBack(deliveries)
+    const disabled = deliveries.filter(({ receiver }) => receiver && !receiver.is_enabled)
+    const webhooks = new Set(disabled.map(({ claim }) => claim.webhook_id))
+    await holdDisabled(db, [...webhooks], clock.now()).catch((error: unknown) =>
+      log.warn({ err: error }, 'holding back notifications failed, will retry'),
+    )
+  }
+
   const start = (delivery: PendingDelivery): void => {
     const running = deliver(delivery).catch((error: unknown) => {
       log.error({ err: error, ...idsOf(delivery) }, 'internal delivery error, will retry')
@@ -223,7 +234,7 @@ export function startCourier(options: CourierOptions): Courier {
       const lost = deliveries.filter(({ receiver }) => !receiver?.is_enabled)
       const ready = deliveries.filter(({ receiver }) => receiver?.is_enabled)
       for (const delivery of lanes.add(ready, wanted)) start(delivery)
-      if (lost.length > 0) await giveBack(lost)
+      if (lost.length > 0) await setAside(lost)
       // More than fit into one claim: the others come at once.
       if (wanted.length < due.length && claims.length > 0) return now
     }

@@ -1,0 +1,140 @@
+import { sql } from 'kysely'
+import { expect, it } from 'vitest'
+import { freshDatabase } from '../../../test/helpers/database.ts'
+import { waitFor } from '../../../test/helpers/wait-for.ts'
+import { createWalletBench } from '../../../test/helpers/wallets.ts'
+import { holdDisabled } from '../../storage/webhooks/queue-pages.ts'
+
+const { db } = await freshDatabase()
+const bench = await createWalletBench(db, 'c')
+const { network_id } = bench
+const { call, organization_id } = await bench.createCaller()
+const many = 2_500
+
+type Status = 'PENDING' | 'ON_HOLD' | 'FAILED'
+
+/** A webhook with many undelivered notifications. */
+const register = async (status: Status = 'PENDING') => {
+  const request = { webhook_endpoint: 'https://receiver.invalid/', confirmation: 1 }
+  const { webhook_id } = await call('RegisterWebhook', request)
+  await sql`
+    with made as (
+      insert into delivery (webhook_history_id, organization_id, network_id, webhook_id,
+        notification_type, data, sequence, create_time)
+      select gen_random_uuid(), ${organization_id}::uuid, ${network_id}, ${webhook_id}::uuid,
+        'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED', '{}', n, now() - interval '1 hour'
+      from generate_series(1, ${many}::int4) n
+      returning webhook_history_id, sequence)
+    insert into delivery_queue (webhook_history_id, organization_id, webhook_id, sequence,
+      webhook_status, next_attempt_time, retry_step)
+    select webhook_history_id, ${organization_id}::uuid, ${webhook_id}::uuid, sequence,
+      ${`WEBHOOK_STATUS_${status}`}, ${status === 'PENDING' ? sql`now() + interval '1 hour'` : null}, 3
+    from made`.execute(db)
+  return webhook_id as string
+}
+
+/** How many notifications have each status, and how many of them are due. */
+const counts = async (webhook_id: string) => {
+  const { rows } = await sql<{ status: string; count: number; due: number }>`
+    select webhook_status as status, count(*)::int4 as count,
+      count(*) filter (where next_attempt_time <= now())::int4 as due
+    from delivery_queue where webhook_id = ${webhook_id} group by 1`.execute(db)
+  return Object.fromEntries(rows.map(({ status, count, due }) => [status, [count, due]]))
+}
+
+const waiting = async () => {
+  const { rows } = await sql`
+    select from pg_locks l join pg_stat_activity a using (pid)
+    where not l.granted and a.datname = current_database()`.execute(db)
+  return rows.length
+}
+
+/** Locks the webhook as a block does that notifies it, and looks while a call is under way. */
+const between = async (
+  webhook_id: string,
+  begin: () => Promise<unknown>,
+): Promise<Record<string, number[]>> => {
+  const lock = (work: () => Promise<unknown>) =>
+    db.transaction().execute(async (trx) => {
+      await sql`select from webhook where webhook_id = ${webhook_id} for no key update`.execute(trx)
+      return await work()
+    })
+  const held = Promise.withResolvers<void>()
+  const release = Promise.withResolvers<void>()
+  const holding = lock(() => {
+    held.resolve()
+    return release.promise
+  })
+  await held.promise
+  const running = begin()
+  await waitFor('the call waits', async () => (await waiting()) === 1)
+  const block = lock(() => counts(webhook_id))
+  await waitFor('the block waits', async () => (await waiting()) === 2)
+  release.resolve()
+  await holding
+  const found = (await block) as Record<string, number[]>
+  await running
+  return found
+}
+
+const enabled = async (webhook_id: string) => {
+  const { webhooks } = await call('ListWebhooks', { webhook_id })
+  return webhooks[0]?.enabled
+}
+
+it('a block does not wait until all notifications of a webhook are held back, or released', async () => {
+  const webhook_id = await register()
+  const [held, all] = ['WEBHOOK_STATUS_ON_HOLD', 'WEBHOOK_STATUS_PENDING']
+  expect(await between(webhook_id, () => call('DisableWebhook', { webhook_id }))).toMatchObject({
+    [held]: [1_000, 0],
+  })
+  expect(await counts(webhook_id)).toEqual({ [held]: [many, 0] })
+  expect(await enabled(webhook_id)).toBe(false)
+  // The lowest numbers first, and it is enabled when all are due.
+  expect(await between(webhook_id, () => call('EnableWebhook', { webhook_id }))).toMatchObject({
+    [held]: [1_500, 0],
+  })
+  expect(await counts(webhook_id)).toEqual({ [all]: [many, many] })
+  expect(await enabled(webhook_id)).toBe(true)
+})
+
+it('a block does not wait until all notifications are retried, restarted or ended', async () => {
+  const failed = await register('FAILED')
+  let retried: unknown
+  const retry = async () => {
+    retried = await call('RetryWebhookHistory', { webhook_id: failed })
+  }
+  expect(await between(failed, retry)).toMatchObject({ WEBHOOK_STATUS_PENDING: [1_000, 1_000] })
+  expect(retried).toEqual({ retried_count: many })
+  expect(await counts(failed)).toEqual({ WEBHOOK_STATUS_PENDING: [many, many] })
+
+  const webhook_id = await register()
+  const webhook_endpoint = 'https://other.invalid/'
+  const moved = await between(webhook_id, () =>
+    call('UpdateWebhook', { webhook_id, webhook_endpoint }),
+  )
+  expect(moved).toEqual({ WEBHOOK_STATUS_PENDING: [many, 1_000] })
+  expect(await counts(webhook_id)).toEqual({ WEBHOOK_STATUS_PENDING: [many, many] })
+
+  const left = await between(webhook_id, () => call('RemoveWebhook', { webhook_id }))
+  expect(left).toMatchObject({ WEBHOOK_STATUS_FAILED: [1_000, 0] })
+  expect(await counts(webhook_id)).toEqual({ WEBHOOK_STATUS_FAILED: [many, 0] })
+  expect(await enabled(webhook_id)).toBeUndefined()
+})
+
+it('what a change that broke off left due of a disabled webhook is held back after a minute', async () => {
+  const webhook_id = await register()
+  await sql`
+    update webhook set webhook_state = 'WEBHOOK_STATE_DISABLED', update_time = now()
+    where webhook_id = ${webhook_id}`.execute(db)
+  const hold = (minutes: number) => holdDisabled(db, [webhook_id], Date.now() + minutes * 60_000)
+  await hold(0)
+  expect(await counts(webhook_id)).toEqual({ WEBHOOK_STATUS_PENDING: [many, 0] })
+  for (let page = 0; page < 3; page++) await hold(2)
+  expect(await counts(webhook_id)).toEqual({ WEBHOOK_STATUS_ON_HOLD: [many, 0] })
+  await call('EnableWebhook', { webhook_id })
+  await sql`update delivery_queue set next_attempt_time = now() + interval '1 hour'
+    where webhook_id = ${webhook_id}`.execute(db)
+  await hold(2)
+  expect(await counts(webhook_id)).toEqual({ WEBHOOK_STATUS_PENDING: [many, 0] })
+})

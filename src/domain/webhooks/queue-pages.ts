@@ -1,0 +1,30 @@
+import { OperationError } from '../../contract/errors/errors.ts'
+import { isUuid } from '../../lib/ids.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import type { WalletScope } from '../../storage/wallets/tables.ts'
+import { lockWebhook, type WebhookRow } from '../../storage/webhooks/webhooks.ts'
+import type { Context } from '../context.ts'
+
+/**
+ * Changes a webhook and its queue, in transactions of one page each, until a page says that nothing is left
+ * (`storage/webhooks/queue-pages.ts`). Each has the webhook locked as it is then: another call may have changed it between
+ * two pages. After a call that broke off, repeating it does the rest.
+ */
+export async function inQueuePages(
+  { db, signal }: Pick<Context, 'db' | 'signal'>,
+  target: { scope: WalletScope; webhook_id: string; isOptional?: boolean },
+  change: (trx: Db, row: WebhookRow, isFirst: boolean) => Promise<boolean>,
+): Promise<void> {
+  const { scope, webhook_id, isOptional = false } = target
+  let isMore = true
+  for (let isFirst = true; isMore; isFirst = false) {
+    signal.throwIfAborted()
+    isMore = await db.transaction().execute(async (trx) => {
+      // The webhook before its queue, as in every writer.
+      const row = isUuid(webhook_id) ? await lockWebhook(trx, scope, webhook_id) : undefined
+      if (row) return await change(trx, row, isFirst)
+      if (isFirst && !isOptional) throw new OperationError('WEBHOOK_NOT_FOUND')
+      return false
+    })
+  }
+}
