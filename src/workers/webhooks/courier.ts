@@ -155,16 +155,6 @@ export function startCourier(options: CourierOptions): Courier {
     )
   }
 
-  /** Gives back what cannot be delivered, and holds back what is due although its webhook is disabled. */
-  const setAside = async (deliveries: readonly PendingDelivery[]): Promise<void> => {
-    await giveBack(deliveries)
-    const disabled = deliveries.filter(({ receiver }) => receiver && !receiver.is_enabled)
-    const webhooks = new Set(disabled.map(({ claim }) => claim.webhook_id))
-    await holdDisabled(db, [...webhooks], clock.now()).catch((error: unknown) =>
-      log.warn({ err: error }, 'holding back notifications failed, will retry'),
-    )
-  }
-
   const start = (delivery: PendingDelivery): void => {
     const running = deliver(delivery).catch((error: unknown) => {
       log.error({ err: error, ...idsOf(delivery) }, 'internal delivery error, will retry')
@@ -234,7 +224,10 @@ export function startCourier(options: CourierOptions): Courier {
       const lost = deliveries.filter(({ receiver }) => !receiver?.is_enabled)
       const ready = deliveries.filter(({ receiver }) => receiver?.is_enabled)
       for (const delivery of lanes.add(ready, wanted)) start(delivery)
-      if (lost.length > 0) await setAside(lost)
+      if (lost.length > 0) {
+        await giveBack(lost)
+        await holdBack(lost, options)
+      }
       // More than fit into one claim: the others come at once.
       if (wanted.length < due.length && claims.length > 0) return now
     }
@@ -356,3 +349,15 @@ const idsOf = ({ claim: { webhook_id, webhook_history_id } }: PendingDelivery) =
   webhook_id,
   webhook_history_id,
 })
+
+/** Holds back what is due although its webhook is disabled: a change of it broke off. */
+async function holdBack(
+  deliveries: readonly PendingDelivery[],
+  { db, clock, log }: Pick<CourierOptions, 'db' | 'clock' | 'log'>,
+): Promise<void> {
+  const disabled = deliveries.filter(({ receiver }) => receiver && !receiver.is_enabled)
+  const webhooks = new Set(disabled.map(({ claim }) => claim.webhook_id))
+  await holdDisabled(db, [...webhooks], clock.now()).catch((error: unknown) =>
+    log.warn({ err: error }, 'holding back notifications failed, will retry'),
+  )
+}
