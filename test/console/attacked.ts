@@ -72,7 +72,8 @@ export function testAttacks(world: AttackedWorld): void {
         })
         return assets.length >= tokens.length
       },
-      limit,
+      // Usually half a minute. A token that could not be read at one block is read again later.
+      { timeoutMs: 150_000 },
     )
 
     const watched = await open()

@@ -11,7 +11,7 @@ import { startWorld } from './world.ts'
 
 const browser = await startChromium()
 
-describe.runIf(browser)('the console in a real browser', { timeout: 240_000 }, async () => {
+describe.runIf(browser)('the console in a real browser', { timeout: 300_000 }, async () => {
   if (!browser) return
   // Nothing is done where the console is built already, and not older than its sources.
   execFileSync(process.execPath, [join(import.meta.dirname, '../../scripts/build-console.ts')])

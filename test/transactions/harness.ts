@@ -121,10 +121,13 @@ export async function startSendingBench(
     get,
     reaches: async (transaction_id, state) => {
       let last: Outcome
-      await waitFor(`${transaction_id} is ${state}`, async () => {
+      const isThere = async () => {
         last = await get(transaction_id)
         return last.transaction_state === `TRANSACTION_STATE_${state}`
-      }).catch((error) => {
+      }
+      // A broadcast that a node does not answer takes half a minute, and the sender may make two before.
+      const limit = { timeoutMs: 100_000 }
+      await waitFor(`${transaction_id} is ${state}`, isThere, limit).catch((error) => {
         throw new Error(`${error.message}: ${JSON.stringify(last)}`)
       })
       return last
