@@ -72,7 +72,7 @@ export function testAttacks(world: AttackedWorld): void {
         })
         return assets.length >= tokens.length
       },
-      // Usually half a minute. A token that could not be read at one block is read again later.
+      // Beside other files it has taken more than a minute.
       { timeoutMs: 150_000 },
     )
 

@@ -125,7 +125,7 @@ export async function startSendingBench(
         last = await get(transaction_id)
         return last.transaction_state === `TRANSACTION_STATE_${state}`
       }
-      // A broadcast that a node does not answer takes half a minute, and the sender may make two before.
+      // Beside other files it has taken more than a minute.
       const limit = { timeoutMs: 100_000 }
       await waitFor(`${transaction_id} is ${state}`, isThere, limit).catch((error) => {
         throw new Error(`${error.message}: ${JSON.stringify(last)}`)

@@ -1,6 +1,6 @@
 // The queue of a webhook as a whole: held, released, restarted or ended, a page at a time. The webhook is locked before each page,
 // and a block that notifies it waits for that lock, with the blocks of all organizations behind it. A webhook that was disabled for
-// some days has millions of undelivered notifications: in one transaction they took longer than a statement may.
+// some days may have millions of undelivered notifications.
 
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
