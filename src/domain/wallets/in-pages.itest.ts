@@ -102,10 +102,10 @@ it('a block does not wait for the removal of all addresses, and only one request
 
 it('a change of the confirmation moves any amount of balance work, in pages', async () => {
   const { call, wallet_id, organization_id } = await registerMany(1)
-  // Two assets at each of 1,250 addresses, some of them due already.
+  // Two assets at each of 625 addresses, with two blocks each, some of them due already.
   await sql`
     insert into balance_change (wallet_id, address, asset_id, block_number, organization_id, network_id, due_block)
-    select ${wallet_id}::uuid, int4send(n / 2), md5((n % 2)::text)::uuid, n, ${organization_id}::uuid,
+    select ${wallet_id}::uuid, int4send(n / 4), md5((n / 2 % 2)::text)::uuid, n, ${organization_id}::uuid,
       ${network_id}, case when n < 100 then 0 else n + 9 end
     from generate_series(0, 2499) n`.execute(db)
   await sql`
@@ -121,8 +121,8 @@ it('a change of the confirmation moves any amount of balance work, in pages', as
     () => [call('UpdateConfirmation', { wallet_id, confirmation: 3 })],
     () => moved('balance_change'),
   )
-  // The first page has those that are due already.
-  expect(first).toBe(900)
+  // The first page has 1,000 balances with both blocks of each, and those that are due already.
+  expect(first).toBe(1_900)
   expect(await moved('balance_change')).toBe(2_400)
   expect(await moved('balance_pending')).toBe(2_500)
 })

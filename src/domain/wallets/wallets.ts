@@ -129,7 +129,7 @@ export const UpdateConfirmation: WalletHandler<'UpdateConfirmation'> = async (
     if (!rest || rest.pending)
       next.pending = await postponePending(trx, { ...page, after: rest?.pending })
     if (!rest || rest.deliveries)
-      next.deliveries = await hastenDeliveries(trx, scope, { ...page, before: rest?.deliveries })
+      next.deliveries = await hastenDeliveries(trx, scope, { ...page, after: rest?.deliveries })
     return Object.values(next).some((key) => key !== undefined) ? next : undefined
   })
   return {}

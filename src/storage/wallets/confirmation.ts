@@ -6,8 +6,8 @@ import { deepConfirmation } from '../balances/changes.ts'
 import type { Db } from '../pg/database.ts'
 import type { WalletRow, WalletScope } from './tables.ts'
 
-/** The last row of a page of balance work. */
-export type ChangeKey = { address: Buffer; asset_id: string; block_number: number }
+/** The last balance of a page. All work on a balance is in one page: a later change must not become due before an earlier one. */
+export type ChangeKey = { address: Buffer; asset_id: string }
 
 type Page<key> = { wallet_id: string; after: key | undefined; limit: number }
 
@@ -40,8 +40,7 @@ const lastOf = (rows: readonly ChangeKey[], limit: number): ChangeKey | undefine
 const follows = (after: ChangeKey | undefined) =>
   after === undefined
     ? sql``
-    : sql`and (address, asset_id, block_number)
-        > (${after.address}, ${after.asset_id}::uuid, ${after.block_number}::int8)`
+    : sql`and (address, asset_id) > (${after.address}, ${after.asset_id}::uuid)`
 
 /** Moves a page of balance changes that wait for their confirmation; answers its last row where more may follow. */
 export const postponeChanges = async (
@@ -58,14 +57,14 @@ export const postponeChanges = async (
       : sql`due_block = ${due}`
   const { rows } = await sql<ChangeKey>`
     with page as materialized (
-      select address, asset_id, block_number, due_block from balance_change
+      select distinct address, asset_id from balance_change
       where wallet_id = ${wallet_id} ${follows(after)}
-      order by address, asset_id, block_number limit ${limit}),
+      order by address, asset_id limit ${limit}),
     moved as (
       update balance_change b set ${change} from page p
       where b.wallet_id = ${wallet_id} and b.address = p.address and b.asset_id = p.asset_id
-        and b.block_number = p.block_number and p.due_block > ${head})
-    select address, asset_id, block_number from page`.execute(trx)
+        and b.due_block > ${head})
+    select * from page order by address, asset_id`.execute(trx)
   return lastOf(rows, limit)
 }
 
@@ -77,38 +76,38 @@ export const postponePending = async (
   const depth = await depthOf(trx, wallet_id)
   const { rows } = await sql<ChangeKey>`
     with page as materialized (
-      select address, asset_id, block_number from balance_pending
+      select distinct address, asset_id from balance_pending
       where wallet_id = ${wallet_id} ${follows(after)}
-      order by address, asset_id, block_number limit ${limit}),
+      order by address, asset_id limit ${limit}),
     moved as (
       update balance_pending b
       set due_block = greatest(b.block_number, b.since_block + ${depth}::int8 - 1) from page p
-      where b.address = p.address and b.wallet_id = ${wallet_id} and b.asset_id = p.asset_id
-        and b.block_number = p.block_number)
-    select * from page`.execute(trx)
+      where b.address = p.address and b.wallet_id = ${wallet_id} and b.asset_id = p.asset_id)
+    select * from page order by address, asset_id`.execute(trx)
   return lastOf(rows, limit)
 }
 
 /**
  * Brings forward notifications that wait for more than they need now; what waits for less is postponed when its block comes.
- * Newest first, all of a block together; answers the block that it ended with where more may follow.
+ * Oldest first, so that their order stays, and all of a block together; answers the block that it ended with where more
+ * may follow.
  */
 export const hastenDeliveries = async (
   trx: Db,
   { organization_id, network_id }: WalletScope,
-  options: { wallet_id: string; head: number; before: number | undefined; limit: number },
+  options: Page<number> & { head: number },
 ): Promise<number | undefined> => {
-  const { wallet_id, head, before, limit } = options
+  const { wallet_id, head, after = 0, limit } = options
   const depth = await depthOf(trx, wallet_id)
   const waiting = sql`d.network_id = ${network_id} and d.organization_id = ${organization_id}
-    and d.due_block > ${head} and d.due_block < ${before ?? Number.MAX_SAFE_INTEGER}`
+    and d.due_block > ${Math.max(head, after)}`
   const { rows } = await sql<{ due_block: number }>`
     select due_block from delivery d where ${waiting}
-    order by due_block desc offset ${limit - 1} limit 1`.execute(trx)
+    order by due_block offset ${limit - 1} limit 1`.execute(trx)
   const edge = rows[0]?.due_block
   await sql`
     update delivery d set due_block = d.block_number + ${depth}::int8 - 1
-    where ${waiting} and d.due_block >= ${edge ?? 0}
+    where ${waiting} and d.due_block <= ${edge ?? Number.MAX_SAFE_INTEGER}
       and d.data ? 'pending' and d.due_block > d.block_number + ${depth}::int8 - 1
       and exists (
         select from transfer t where t.transaction_hash = d.transaction_hash
