@@ -4,6 +4,7 @@
 import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
+import { rowsRead as countRows } from '../../../test/helpers/rows-read.ts'
 import { type Caller, createWalletBench } from '../../../test/helpers/wallets.ts'
 import { maxOpenTransactions } from '../../contract/limits.ts'
 import { silentLog } from '../../lib/log.ts'
@@ -11,7 +12,7 @@ import { listQuotaUses, setQuota } from '../../storage/access/quotas.ts'
 import { openDatabase } from '../../storage/pg/database.ts'
 
 const { connection } = await freshDatabase()
-// One connection: a session flushes only its own counters when it is asked to.
+// One connection, for rowsRead.
 const { db, stop } = openDatabase({ connection, log: silentLog, max: 1 })
 afterAll(stop)
 const bench = await createWalletBench(db, 'c')
@@ -52,20 +53,7 @@ const keepRecent = async () => {
   await sql`update sender_nonce set count_time = now() + interval '1 minute'`.execute(db)
 }
 
-/** How many rows of transactions the work reads, by any index or none. */
-const rowsRead = async (work: () => Promise<unknown>): Promise<number> => {
-  const read = async () => {
-    await sql`select pg_stat_force_next_flush()`.execute(db)
-    const { rows } = await sql<{ count: number }>`
-      select (coalesce(t.seq_tup_read, 0) + coalesce(sum(i.idx_tup_read), 0))::int8 as count
-      from pg_stat_user_tables t join pg_stat_user_indexes i on i.relid = t.relid
-      where t.relname = 'managed_transaction' group by t.seq_tup_read`.execute(db)
-    return rows[0]!.count
-  }
-  const before = await read()
-  await work()
-  return (await read()) - before
-}
+const rowsRead = (work: () => Promise<unknown>) => countRows(db, 'managed_transaction', work)
 
 const times = async (count: number, work: () => Promise<unknown>) => {
   for (let left = count; left > 0; left--) await work()

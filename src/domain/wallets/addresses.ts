@@ -156,23 +156,27 @@ async function removeFrom(
   // Looked up without a lock: a removal that changes nothing must not wait for blocks.
   if (owners && !owners.some((owner) => owner.wallet_id === wallet_id)) return
   // The cursor blocks concurrent balance reads and reorganizations: rows that they store would remain.
-  await inPages<true>(context, scope.network_id, async (trx) => {
-    const { count, isMore } = await removePage(trx, scope, { wallet_id, addresses })
+  await inPages<Buffer>(context, scope.network_id, async (trx, _head, after) => {
+    const { count, last } = addresses
+      ? { count: await deleteAddresses(trx, scope, { wallet_id, addresses }), last: undefined }
+      : await removePage(trx, scope, { wallet_id, after })
     const update_time = new Date(clock.now())
     if (count > 0) await touchWallet(trx, wallet_id, { gained: -count, update_time })
-    return isMore ? true : undefined
+    return last
   })
 }
 
-/** Removes the named addresses of a wallet, or as many of all as a page holds. */
+/**
+ * Removes a page of the addresses of a wallet; answers its last address where more may follow. Without `after`, each page
+ * would pass over what the pages before it removed: 300,000 addresses took 14 s.
+ */
 export async function removePage(
   trx: Db,
   scope: WalletScope,
-  { wallet_id, addresses }: { wallet_id: string; addresses?: Buffer[] | undefined },
-): Promise<{ count: number; isMore: boolean }> {
-  const listed =
-    addresses ??
-    (await pageAddresses(trx, wallet_id, { limit: pageRows })).map(({ address }) => address)
-  const count = await deleteAddresses(trx, scope, { wallet_id, addresses: listed })
-  return { count, isMore: addresses === undefined && listed.length === pageRows }
+  { wallet_id, after }: { wallet_id: string; after: Buffer | undefined },
+): Promise<{ count: number; last: Buffer | undefined }> {
+  const listed = await pageAddresses(trx, wallet_id, { after, limit: pageRows })
+  const addresses = listed.map(({ address }) => address)
+  const count = await deleteAddresses(trx, scope, { wallet_id, addresses })
+  return { count, last: addresses.length === pageRows ? addresses.at(-1) : undefined }
 }

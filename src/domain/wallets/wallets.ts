@@ -7,6 +7,7 @@ import type { WalletAnswer } from '../../contract/operations/calls.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { subtractUse } from '../../storage/access/quotas.ts'
 import type { Db } from '../../storage/pg/database.ts'
+import { type DecidedKey, postponeTransactions } from '../../storage/transactions/open.ts'
 import {
   findOwners,
   type ListedAddress,
@@ -109,6 +110,7 @@ type Rest = {
   changes?: ChangeKey | undefined
   pending?: ChangeKey | undefined
   deliveries?: number | undefined
+  transactions?: DecidedKey | undefined
 }
 
 /** Changes how many confirmations the balances of a wallet wait for, work under way included. */
@@ -130,6 +132,8 @@ export const UpdateConfirmation: WalletHandler<'UpdateConfirmation'> = async (
       next.pending = await postponePending(trx, { ...page, after: rest?.pending })
     if (!rest || rest.deliveries)
       next.deliveries = await hastenDeliveries(trx, scope, { ...page, after: rest?.deliveries })
+    if (!rest || rest.transactions)
+      next.transactions = await postponeTransactions(trx, { ...page, after: rest?.transactions })
     return Object.values(next).some((key) => key !== undefined) ? next : undefined
   })
   return {}
@@ -202,34 +206,44 @@ export const RemoveWallet: WalletHandler<'RemoveWallet'> = async (context, reque
   if (!wallet) return {}
   const { wallet_id } = wallet
   // As with addresses: a block or a balance that is being stored would leave something behind.
-  await inPages<true>(context, scope.network_id, async (trx) => {
-    const now = new Date(context.clock.now())
-    // Requests that add an address or a webhook wait for this row, and at the end find the wallet removed.
-    if (!(await lockWallet(trx, wallet_id))) return undefined
-    const { count, isMore } = await removePage(trx, scope, { wallet_id })
-    const webhooks = await lockWebhooksOf(trx, scope, { wallet_id, limit: webhooksPerPage })
-    let [removed, headers, ended] = [0, 0, 0]
-    // One by one, in the order of the locks, until a page of their queues has ended.
-    for (const webhook_id of webhooks) {
-      const queue = await endQueue(trx, webhook_id)
-      ended += queue.count
-      if (queue.isMore) break
-      headers += await deleteWebhook(trx, webhook_id)
-      removed++
-      if (ended >= queuePage) break
-    }
-    const isLast = !isMore && removed === webhooks.length && webhooks.length < webhooksPerPage
-    await touchWallet(trx, wallet_id, { gained: -count, update_time: now })
-    if (isLast) {
-      await markRemoved(trx, wallet_id, now)
-      await deleteTokenRules(trx, scope, wallet_id)
-    }
-    await subtractUse(trx, scope.organization_id, [
-      ['QUOTA_WALLETS', isLast ? 1 : 0],
-      ['QUOTA_WEBHOOKS', removed],
-      ['QUOTA_WEBHOOK_HEADERS', headers],
-    ])
-    return isLast ? undefined : true
-  })
+  await inPages<{ after: Buffer | undefined }>(
+    context,
+    scope.network_id,
+    async (trx, _head, page) => {
+      const now = new Date(context.clock.now())
+      // Requests that add an address or a webhook wait for this row, and at the end find the wallet removed.
+      if (!(await lockWallet(trx, wallet_id))) return undefined
+      const after = page?.after
+      const { count, last } = await removePage(trx, scope, { wallet_id, after })
+      const webhooks = await lockWebhooksOf(trx, scope, { wallet_id, limit: webhooksPerPage })
+      let [removed, headers, ended] = [0, 0, 0]
+      // One by one, in the order of the locks, until a page of their queues has ended.
+      for (const webhook_id of webhooks) {
+        const queue = await endQueue(trx, webhook_id)
+        ended += queue.count
+        if (queue.isMore) break
+        headers += await deleteWebhook(trx, webhook_id)
+        removed++
+        if (ended >= queuePage) break
+      }
+      // The last page has looked at all addresses: some may have been added between two pages.
+      const isLast =
+        after === undefined &&
+        last === undefined &&
+        removed === webhooks.length &&
+        webhooks.length < webhooksPerPage
+      await touchWallet(trx, wallet_id, { gained: -count, update_time: now })
+      if (isLast) {
+        await markRemoved(trx, wallet_id, now)
+        await deleteTokenRules(trx, scope, wallet_id)
+      }
+      await subtractUse(trx, scope.organization_id, [
+        ['QUOTA_WALLETS', isLast ? 1 : 0],
+        ['QUOTA_WEBHOOKS', removed],
+        ['QUOTA_WEBHOOK_HEADERS', headers],
+      ])
+      return isLast ? undefined : { after: last }
+    },
+  )
   return {}
 }

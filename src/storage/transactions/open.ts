@@ -3,7 +3,7 @@
 
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
-import type { TransactionRow } from './transactions.ts'
+import { depthOf, type TransactionRow } from './transactions.ts'
 
 const open = sql`('TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT', 'TRANSACTION_STATE_MINED')`
 const onTheWay = sql`('TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT')`
@@ -37,23 +37,52 @@ export const lockOnTheWay = async (
   return rows
 }
 
+const depth = depthOf(sql`m.wallet_id`)
+const decidedBlock = sql`coalesce(block_number, replaced_block_number)`
+
 /** What a head has confirmed: transactions that were mined, or whose nonce another one took. */
 export const lockConfirmed = async (
   trx: Db,
   network_id: number,
   head: number,
 ): Promise<TransactionRow[]> => {
-  // 0 and 1 both mean at inclusion (docs/decisions/transactions.md).
-  const depth = sql`greatest((select confirmation from wallet w where w.wallet_id = m.wallet_id), 1) - 1`
-  // Each side has its index, so that what is on its way and has kept its nonce is not read.
+  // Processes of an earlier version may run beside this one: they note no block, and leave one that has become wrong. So
+  // what has none is looked at as well, and the confirmation of all is computed.
   const { rows } = await sql<TransactionRow>`
     select * from managed_transaction m
-    where network_id = ${network_id} and (
-      (transaction_state = 'TRANSACTION_STATE_MINED' and block_number + ${depth} <= ${head})
-      or (transaction_state in ${onTheWay} and replaced_block_number is not null
-        and replaced_block_number + ${depth} <= ${head}))
+    where network_id = ${network_id} and transaction_state in ${open} and ${decidedBlock} is not null
+      and coalesce(due_block, 0) <= ${head} and ${decidedBlock} + ${depth} <= ${head}
     ${inOrder} for update`.execute(trx)
   return rows
+}
+
+/** The last transaction of a page: they go by state and age. */
+export type DecidedKey = { transaction_state: string; create_time: Date; transaction_id: string }
+
+/**
+ * Computes the block that confirms for a page of what is open of a wallet, whose confirmation has changed; answers its last
+ * row where more may follow. The cursor must be locked: what a block decides later has the new confirmation.
+ */
+export const postponeTransactions = async (
+  trx: Db,
+  { wallet_id, after, limit }: { wallet_id: string; after: DecidedKey | undefined; limit: number },
+): Promise<DecidedKey | undefined> => {
+  const follows = after
+    ? sql`and (transaction_state, create_time, transaction_id)
+        > (${after.transaction_state}, ${after.create_time}, ${after.transaction_id})`
+    : sql``
+  const { rows } = await sql<DecidedKey>`
+    with page as materialized (
+      select organization_id, transaction_state, create_time, transaction_id from managed_transaction
+      where wallet_id = ${wallet_id} and transaction_state in ${open} ${follows}
+      order by transaction_state, create_time, transaction_id limit ${limit}),
+    moved as (
+      update managed_transaction m set due_block = ${decidedBlock} + ${depth} from page p
+      where m.organization_id = p.organization_id and m.transaction_id = p.transaction_id
+        and ${decidedBlock} is not null)
+    select transaction_state, create_time, transaction_id from page
+    order by transaction_state, create_time, transaction_id`.execute(trx)
+  return rows.length === limit ? rows.at(-1) : undefined
 }
 
 /** What the blocks above a number decided, locked. */

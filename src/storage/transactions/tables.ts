@@ -54,6 +54,8 @@ export const transactionTables = {
     next_broadcast_time: nullable(timestamptz),
     replaced_block_number: nullable(int8),
     warnings: nullable(jsonb),
+    // Of 0029-due-block.sql.
+    due_block: nullable(int8),
   },
   // Of 0023-sending-claims.sql: the addresses that a sender works on.
   sending_claim: { network_id: int2, from: bytea, holder: uuid, expire_time: timestamptz },

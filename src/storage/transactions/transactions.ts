@@ -1,7 +1,7 @@
 // Statements on managed and pending transactions. They use `pg`. At most one open transaction holds a nonce of
 // an address within an organization.
 
-import { sql, type Updateable } from 'kysely'
+import { type RawBuilder, sql, type Updateable } from 'kysely'
 import type { TransactionState } from '../../contract/records/states.ts'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
@@ -13,7 +13,17 @@ import type { transactionTables } from './tables.ts'
 export type TransactionRow = RowOf<typeof transactionTables.managed_transaction>
 
 /** What may change of a managed transaction. */
-export type TransactionChange = Updateable<Tables['managed_transaction']>
+export type TransactionChange = Omit<Updateable<Tables['managed_transaction']>, 'due_block'> & {
+  due_block?: RawBuilder<number> | null
+}
+
+/** Blocks after its own that a transaction waits for. 0 and 1 both mean at inclusion (docs/decisions/transactions.md). */
+export const depthOf = (wallet_id: RawBuilder<unknown>): RawBuilder<number> =>
+  sql`greatest((select confirmation from wallet w where w.wallet_id = ${wallet_id}), 1) - 1`
+
+/** The block that confirms what a block has decided. The cursor must be locked, or shared, for the confirmation to stay. */
+export const dueBlockOf = (block_number: number): RawBuilder<number> =>
+  sql`${block_number}::int8 + ${depthOf(sql`managed_transaction.wallet_id`)}`
 
 /** What a new managed transaction is made of. */
 export type NewTransaction = Pick<

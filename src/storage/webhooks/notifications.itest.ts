@@ -83,6 +83,7 @@ it('a state change is sent to the webhooks of its wallet and to those of all wal
     next_broadcast_time: null,
     replaced_block_number: null,
     warnings: null,
+    due_block: null,
   })
   const sent = [transaction('TRANSACTION_STATE_SENT'), transaction('TRANSACTION_STATE_MINED')]
   expect(await notifyOfStates(db, sent, now)).toEqual({ count: 4, isLeft: false })

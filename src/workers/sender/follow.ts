@@ -8,7 +8,11 @@ import {
   lockDecidedAbove,
   lockOnTheWay,
 } from '../../storage/transactions/open.ts'
-import { type TransactionRow, updateTransaction } from '../../storage/transactions/transactions.ts'
+import {
+  dueBlockOf,
+  type TransactionRow,
+  updateTransaction,
+} from '../../storage/transactions/transactions.ts'
 import { lockDueWebhooks } from '../../storage/webhooks/due-notifications.ts'
 import { type FanOutLimits, usualFanOut } from '../../storage/webhooks/fan-out-limits.ts'
 import { lockRetractedWebhooks, type Removed } from '../../storage/webhooks/retractions.ts'
@@ -73,6 +77,7 @@ export async function decideBy(
       change: {
         block_number: number,
         block_hash,
+        due_block: dueBlockOf(number),
         receipt_status: use.failed ? 0 : 1,
         replaced_by: null,
         replaced_block_number: null,
@@ -84,6 +89,7 @@ export async function decideBy(
   await updateTransaction(trx, row, {
     replaced_by: use.hash,
     replaced_block_number: number,
+    due_block: dueBlockOf(number),
     next_broadcast_time: null,
   })
   return undefined
@@ -122,6 +128,7 @@ export async function unfollowAbove(
       receipt_status: null,
       replaced_by: null,
       replaced_block_number: null,
+      due_block: null,
       next_broadcast_time: now,
     }
     const wasDecided =
