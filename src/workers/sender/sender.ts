@@ -74,13 +74,7 @@ export function startSender(options: SenderOptions): Sender {
   const tools = { db, clock, log, network_id, sending: chain.sending }
   const claim = { network_id, holder, ttl_ms: ttlMs }
   const stopping = new AbortController()
-  const outage = createOutage({
-    ...{ log, now: clock.now },
-    begins: 'sending failed, will retry',
-    ends: 'sending continues',
-  })
   let state: SenderStatus['state'] = 'waiting'
-  let expireTime = 0
   // The organization that the last round ended with.
   let after = '00000000-0000-0000-0000-000000000000'
 
@@ -153,32 +147,56 @@ export function startSender(options: SenderOptions): Sender {
     return claimed.isMore
   }
 
-  const expire = async (expiryMs: number): Promise<void> => {
-    if (clock.now() < expireTime) return
-    const isMore = await expireUnsigned(tools, expiryMs, stopping.signal)
-    expireTime = isMore ? 0 : clock.now() + expireEveryMs
-  }
-
-  const loop = async (): Promise<void> => {
-    let pauseMs = firstPauseMs
+  /** Repeats work after the pauses that it answers, and after growing ones while it fails. */
+  const repeat = async (
+    words: { begins: string; ends: string },
+    work: () => Promise<number>,
+    see: (state: SenderStatus['state']) => void = () => {},
+  ): Promise<void> => {
+    const outage = createOutage({ ...words, log, now: clock.now })
+    let retryMs = firstPauseMs
     while (!stopping.signal.aborted) {
       try {
-        const isMore = await round()
-        if (createdExpiryMs !== undefined) await expire(createdExpiryMs)
-        state = 'leading'
+        const pauseMs = await work()
+        see('leading')
         outage.recovered()
-        pauseMs = firstPauseMs
-        if (!isMore) await pause(pollMs, stopping.signal)
+        retryMs = firstPauseMs
+        if (pauseMs > 0) await pause(pauseMs, stopping.signal)
       } catch (error) {
         if (stopping.signal.aborted) return
-        state = 'failing'
-        outage.failed(error, { chain: name.chain, network: name.network, retry_ms: pauseMs })
-        await pause(pauseMs, stopping.signal)
-        pauseMs = Math.min(pauseMs * 2, lastPauseMs)
+        see('failing')
+        outage.failed(error, { chain: name.chain, network: name.network, retry_ms: retryMs })
+        await pause(retryMs, stopping.signal)
+        retryMs = Math.min(retryMs * 2, lastPauseMs)
       }
     }
   }
-  const running = loop()
+
+  const sending = repeat(
+    { begins: 'sending failed, will retry', ends: 'sending continues' },
+    async () => ((await round()) ? 0 : pollMs),
+    (seen) => {
+      state = seen
+    },
+  )
+  // Beside the rounds: nodes that do not answer must not delay it.
+  let expireTime = 0
+  const expire = async (expiryMs: number): Promise<number> => {
+    const now = clock.now()
+    if (now < expireTime) return pollMs
+    const isMore = await expireUnsigned(tools, expiryMs, stopping.signal)
+    if (!isMore) expireTime = now + expireEveryMs
+    return isMore ? 0 : pollMs
+  }
+  const expiring =
+    createdExpiryMs !== undefined &&
+    repeat(
+      {
+        begins: 'expiring transactions failed, will retry',
+        ends: 'expiring transactions continues',
+      },
+      async () => await expire(createdExpiryMs),
+    )
 
   return {
     status: async () => {
@@ -188,7 +206,7 @@ export function startSender(options: SenderOptions): Sender {
     },
     stop: async () => {
       stopping.abort(new Error('stopping'))
-      await running
+      await Promise.all([sending, expiring])
     },
   }
 }
