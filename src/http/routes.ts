@@ -58,16 +58,25 @@ export function createRoutes(chains: Readonly<Record<string, RoutedChain>>): Rou
     return undefined
   }
 
+  const search = (path: string): Route | undefined => {
+    const [start, version, chain = '', second = '', third, ...rest] = path.split('/', 7)
+    if (start !== '' || version !== 'v1' || rest.length > 0) return undefined
+    const entry = entryOf(chain, third ?? second)
+    if (!entry) return undefined
+    if (third === undefined) return { entry, chain, network: undefined }
+    const known = Object.hasOwn(chains, chain) ? chains[chain]! : undefined
+    if (!known?.networks.includes(second)) return undefined
+    return { entry, chain, network: second === known.default_network ? undefined : second }
+  }
+
+  // Of addresses that exist, which are limited. A search takes 6 µs.
+  const found = new Map<string, Route>()
+
   return {
     find(path) {
-      const [start, version, chain = '', second = '', third, ...rest] = path.split('/', 7)
-      if (start !== '' || version !== 'v1' || rest.length > 0) return undefined
-      const entry = entryOf(chain, third ?? second)
-      if (!entry) return undefined
-      if (third === undefined) return { entry, chain, network: undefined }
-      const known = Object.hasOwn(chains, chain) ? chains[chain]! : undefined
-      if (!known?.networks.includes(second)) return undefined
-      return { entry, chain, network: second === known.default_network ? undefined : second }
+      const known = found.get(path) ?? search(path)
+      if (known) found.set(path, known)
+      return known
     },
     refusal(path) {
       const [, , chain = '', second = '', third] = path.split('/', 7)
