@@ -32,7 +32,7 @@ export async function benchHistory(
       let claims: Awaited<ReturnType<typeof claimDeliveries>> = []
       times.push(
         await timed(async () => {
-          const [due] = await listQueuedWebhooks(db)
+          const [due] = (await listQueuedWebhooks(db)).webhooks
           const now = new Date()
           const expire = new Date(now.getTime() + 60_000)
           claims = await claimDeliveries(db, [{ ...due!, count: 64 }], { now, expire })

@@ -163,7 +163,7 @@ try {
         tracker.recorded.advance(block)
         // The next block comes when all of this one is delivered, as on a chain without lag.
         await tracker.reaches(block)
-        while ((await listQueuedWebhooks(db)).length > 0) await delay(5)
+        while ((await listQueuedWebhooks(db)).webhooks.length > 0) await delay(5)
         await delay(50)
       }
       const { arrivals } = await receiver.read()

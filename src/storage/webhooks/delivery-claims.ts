@@ -1,7 +1,7 @@
 // What couriers take. A claim is a time in the row of the queue (`claim_expire_time`) and not a lock: a slow receiver holds
 // no connection of the database. Couriers pass over rows that another one is claiming (`SKIP LOCKED`).
 
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { bulkRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
 import type { WebhookHeaderRow } from './headers.ts'
@@ -42,24 +42,81 @@ export type ReceiverRow = Pick<
   | 'previous_secret_expire_time'
 >
 
-/** All webhooks that have something to send, without those of disabled organizations: one look into the index for each, however long its queue. */
-export const listQueuedWebhooks = async (db: Db): Promise<QueuedWebhook[]> => {
+/** A look at the queues. */
+export type QueueLook = {
+  webhooks: QueuedWebhook[]
+  /** Organizations that have more webhooks with something to send, and where the look at each ended. */
+  longer: { organization_id: string; webhook_id: string }[]
+  /** The last organization that was looked at, where more follow. */
+  last: string | undefined
+}
+
+/** Webhooks of one organization that one look reads. */
+export const webhooksPerLook = 128
+/** Webhooks of all organizations that one look reads. */
+export const rowsPerLook = 4_096
+
+const firstId = '00000000-0000-0000-0000-000000000000'
+const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
+type QueueRow = QueuedWebhook & { place: number; is_disabled: boolean }
+
+/**
+ * The webhooks of organizations after one that have something to send, without those of disabled organizations: one look into the
+ * index for each, however long its queue. It reads so many of each organization, and of all: one that has 10,000 webhooks must not
+ * delay the others. The rest of its webhooks `listQueuedOf` lists.
+ */
+export const listQueuedWebhooks = async (db: Db, after: string = firstId): Promise<QueueLook> => {
   // A recursive step jumps to the next webhook in the index (loose index scan): the cost follows
   // the number of webhooks, not of notifications.
-  const { rows } = await sql<QueuedWebhook>`
-    with recursive queued as (
-      (select webhook_id, organization_id, next_attempt_time from delivery_queue
-        where next_attempt_time is not null
-        order by webhook_id, next_attempt_time limit 1)
+  const next = (organization: RawBuilder<unknown>, webhook: RawBuilder<unknown>) => sql`
+    select organization_id, webhook_id, next_attempt_time from delivery_queue
+    where (organization_id, webhook_id) > (${organization}, ${webhook}) and next_attempt_time is not null
+    order by organization_id, webhook_id, next_attempt_time limit 1`
+  const ended = sql`case when q.place < ${webhooksPerLook} then q.webhook_id else ${lastId}::uuid end`
+  const { rows } = await sql<QueueRow>`
+    with recursive queued (organization_id, webhook_id, next_attempt_time, place, row) as (
+      select n.*, 1, 1 from (${next(sql`${after}::uuid`, sql`${after === firstId ? firstId : lastId}::uuid`)}) n
       union all
-      select n.webhook_id, n.organization_id, n.next_attempt_time from queued q, lateral (
-        select webhook_id, organization_id, next_attempt_time from delivery_queue
-        where webhook_id > q.webhook_id and next_attempt_time is not null
-        order by webhook_id, next_attempt_time limit 1) n)
-    select webhook_id, organization_id, next_attempt_time as first_time from queued q
-    -- One look-up for each: an anti-join would read all organizations.
-    where (select o.disable_time from organization o
-      where o.organization_id = q.organization_id) is null`.execute(db)
+      select n.*, case n.organization_id when q.organization_id then place + 1 else 1 end, row + 1
+      from queued q, lateral (${next(sql`q.organization_id`, ended)}) n
+      where row < ${rowsPerLook})
+    select webhook_id, organization_id, next_attempt_time as first_time, place, is_disabled
+    -- One look-up for each organization: an anti-join would read all of them.
+    from queued q, lateral (
+      select (select o.disable_time from organization o
+        where o.organization_id = q.organization_id) is not null as is_disabled) o
+    order by row`.execute(db)
+  const webhooks = rows.filter(({ is_disabled }) => !is_disabled)
+  return {
+    webhooks,
+    longer: webhooks.filter(({ place }) => place === webhooksPerLook),
+    // The last one may have been read in part.
+    last:
+      rows.length === rowsPerLook
+        ? rows.findLast((row) => row.organization_id !== rows.at(-1)!.organization_id)
+            ?.organization_id
+        : undefined,
+  }
+}
+
+/** The next webhooks of one organization that have something to send. */
+export const listQueuedOf = async (
+  db: Db,
+  { organization_id, webhook_id }: { organization_id: string; webhook_id: string },
+): Promise<QueuedWebhook[]> => {
+  const next = (webhook: RawBuilder<unknown>) => sql`
+    select webhook_id, next_attempt_time from delivery_queue
+    where organization_id = ${organization_id} and webhook_id > ${webhook} and next_attempt_time is not null
+    order by webhook_id, next_attempt_time limit 1`
+  const { rows } = await sql<QueuedWebhook>`
+    with recursive queued (webhook_id, next_attempt_time, place) as (
+      select n.*, 1 from (${next(sql`${webhook_id}::uuid`)}) n
+      union all
+      select n.*, place + 1 from queued q, lateral (${next(sql`q.webhook_id`)}) n
+      where place < ${webhooksPerLook})
+    select webhook_id, ${organization_id}::uuid as organization_id, next_attempt_time as first_time
+    from queued order by place`.execute(db)
   return rows
 }
 
@@ -70,7 +127,7 @@ export const listQueuedWebhooks = async (db: Db): Promise<QueuedWebhook[]> => {
  */
 export const claimDeliveries = async (
   db: Db,
-  wanted: readonly { webhook_id: string; count: number }[],
+  wanted: readonly { organization_id: string; webhook_id: string; count: number }[],
   { now, expire }: { now: Date; expire: Date },
 ): Promise<ClaimedDelivery[]> => {
   const { rows } = await sql<Omit<ClaimedDelivery, 'claim_expire_time'>>`
@@ -78,11 +135,13 @@ export const claimDeliveries = async (
       update delivery_queue set claim_expire_time = ${expire}
       where ctid = any(array(
         select c.ctid
-        from unnest(${wanted.map(({ webhook_id }) => webhook_id)}::uuid[],
-            ${wanted.map(({ count }) => count)}::int4[]) w (webhook_id, count),
+        from unnest(${wanted.map(({ organization_id }) => organization_id)}::uuid[],
+            ${wanted.map(({ webhook_id }) => webhook_id)}::uuid[],
+            ${wanted.map(({ count }) => count)}::int4[]) w (organization_id, webhook_id, count),
           lateral (
             select ctid from delivery_queue
-            where webhook_id = w.webhook_id and next_attempt_time <= ${now}
+            where organization_id = w.organization_id and webhook_id = w.webhook_id
+              and next_attempt_time <= ${now}
               and (claim_expire_time is null or claim_expire_time <= ${now})
             order by next_attempt_time, sequence limit w.count
             for update skip locked) c))

@@ -140,11 +140,15 @@ describe.each(['nothing is known of the tables', 'they are analyzed'])('when %s'
       50,
       (at) => listDeliveries(at, scope, { ...page, transaction_hash, webhook_id: hooks[1] }),
     ],
-    ['a look at the queue', 2, listQueuedWebhooks],
+    ['a look at the queue', 2, (at) => listQueuedWebhooks(at)],
     [
       'a claim',
       64,
-      (at) => claimDeliveries(at, [{ webhook_id: hooks[0], count: 64 }], { now, expire: now }),
+      (at) =>
+        claimDeliveries(at, [{ organization_id, webhook_id: hooks[0], count: 64 }], {
+          now,
+          expire: now,
+        }),
     ],
     ['a look for old histories', 2, (at) => listOldHistories(at, before)],
     [

@@ -9,7 +9,9 @@ import { queuesAlone } from './queue-locks.ts'
 /** Rows of one page. */
 export const queuePage = 1_000
 
-const isDue = sql`next_attempt_time is not null`
+// The index of what is due begins with the organization.
+const isDue = (webhook_id: string) => sql`next_attempt_time is not null
+  and organization_id = (select organization_id from webhook where webhook_id = ${webhook_id})`
 const isStopped = (...states: string[]) =>
   sql`next_attempt_time is null and webhook_status = any(${states}::text[])`
 
@@ -37,7 +39,7 @@ const changePage = async (
 /** Holds back what is not delivered; says whether more is left. */
 export const holdQueue = async (trx: Db, webhook_id: string): Promise<boolean> => {
   const set = sql`webhook_status = 'WEBHOOK_STATUS_ON_HOLD', next_attempt_time = null`
-  return (await changePage(trx, webhook_id, { set, where: isDue })) === queuePage
+  return (await changePage(trx, webhook_id, { set, where: isDue(webhook_id) })) === queuePage
 }
 
 // A change of a webhook has a page every few milliseconds.
@@ -100,7 +102,7 @@ export const endQueue = async (
   // In two parts, one for each index.
   const counts = [
     Number(numAffectedRows),
-    await changePage(trx, webhook_id, { set, where: isDue }),
+    await changePage(trx, webhook_id, { set, where: isDue(webhook_id) }),
     await changePage(trx, webhook_id, { set, where: isStopped('WEBHOOK_STATUS_ON_HOLD') }),
   ]
   return {

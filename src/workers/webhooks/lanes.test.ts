@@ -38,11 +38,11 @@ const fill = (
 test('a receiver that is fast gets more claimed than is sent at once', () => {
   const lanes = createLanes({ perReceiver: 4, total: 100 })
   const first = fill(lanes, [queued('a')])
-  expect(first.wanted).toEqual([{ webhook_id: 'a', count: 4 }])
+  expect(first.wanted).toEqual([{ organization_id: 'org', webhook_id: 'a', count: 4 }])
   expect(first.started).toHaveLength(4)
   for (const delivery of first.started) lanes.finish(delivery, well)
   const second = fill(lanes, [queued('a')])
-  expect(second.wanted).toEqual([{ webhook_id: 'a', count: 16 }])
+  expect(second.wanted).toEqual([{ organization_id: 'org', webhook_id: 'a', count: 16 }])
   expect(second.started).toHaveLength(4)
   expect(lanes.held()).toBe(16)
   // What ends lets the next one go, and asks for more when little is left.
@@ -64,7 +64,7 @@ test('a receiver that fails gives the rest back, and then gets one at a time aft
   expect(fill(lanes, [queued('a')]).wanted).toEqual([])
   expect(lanes.resumeTime([queued('a')], now)).toBe(now + 200)
   const probe = fill(lanes, [queued('a')], now + 200)
-  expect(probe.wanted).toEqual([{ webhook_id: 'a', count: 1 }])
+  expect(probe.wanted).toEqual([{ organization_id: 'org', webhook_id: 'a', count: 1 }])
   expect(fill(lanes, [queued('a')], now + 999).wanted).toEqual([])
   lanes.finish(probe.started[0]!, well)
   expect(fill(lanes, [queued('a')], now + 999).wanted[0]!.count).toBeGreaterThan(1)
@@ -88,7 +88,9 @@ test('a slow receiver holds a quarter', () => {
   const lanes = createLanes({ perReceiver: 8, total: 100 })
   const { started } = fill(lanes, [queued('a')])
   for (const delivery of started) lanes.finish(delivery, { ...well, durationMs: 10_000 })
-  expect(fill(lanes, [queued('a')]).wanted).toEqual([{ webhook_id: 'a', count: 2 }])
+  expect(fill(lanes, [queued('a')]).wanted).toEqual([
+    { organization_id: 'org', webhook_id: 'a', count: 2 },
+  ])
 })
 
 test('one organization has half of the room at most, and all of it is a bound', () => {
@@ -97,7 +99,7 @@ test('one organization has half of the room at most, and all of it is a bound', 
   fill(lanes, greedy)
   expect(lanes.held()).toBe(20)
   const { wanted } = fill(lanes, [...greedy, queued('b', 'modest')])
-  expect(wanted).toEqual([{ webhook_id: 'b', count: 10 }])
+  expect(wanted).toEqual([{ organization_id: 'modest', webhook_id: 'b', count: 10 }])
   expect(lanes.held()).toBe(30)
 })
 

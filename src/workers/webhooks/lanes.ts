@@ -111,7 +111,7 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
      * part only, because a queue may turn out shorter than what is asked for.
      */
     plan: (due: readonly QueuedWebhook[], now: number, most: number) => {
-      const wanted: { webhook_id: string; count: number }[] = []
+      const wanted: { organization_id: string; webhook_id: string; count: number }[] = []
       let left = Math.min(most, total - held)
       const spoken = new Map<string, number>()
       // Begun elsewhere every time: what is always last in a long row would never be served.
@@ -135,7 +135,7 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
         const number = Math.min(room, share, left, part)
         lane.hasMore = number < room
         if (number <= 0) return
-        wanted.push({ webhook_id, count: number })
+        wanted.push({ organization_id, webhook_id, count: number })
         spoken.set(organization_id, (spoken.get(organization_id) ?? 0) + number)
         left -= number
       })

@@ -121,7 +121,7 @@ it('what courier, tracker, sender, retention and users do at once never waits in
   }
   const claim = async (count: number) => {
     const now = new Date()
-    const wanted = shuffled(hooks).map((webhook_id) => ({ webhook_id, count }))
+    const wanted = shuffled(hooks).map((webhook_id) => ({ organization_id, webhook_id, count }))
     // Over at once: couriers that were asleep for long have the same rows.
     return shuffled(await claimDeliveries(db, wanted, { now, expire: now }))
   }
