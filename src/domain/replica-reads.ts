@@ -18,13 +18,22 @@ const lists: ReadonlySet<string> = new Set([
 ])
 
 /** Performs an operation on a replica where it may be a second old, and notes what other operations have written. */
-export async function performWithReplicas<answer>(
+export const performWithReplicas = <answer>(
   { name }: Pick<Entry, 'name'>,
   context: Context,
   perform: (context: Context) => Promise<answer>,
+): Promise<answer> => {
+  const { replicas } = context
+  return replicas ? performOn(replicas, name, context, perform) : perform(context)
+}
+
+async function performOn<answer>(
+  replicas: NonNullable<Context['replicas']>,
+  name: Entry['name'],
+  context: Context,
+  perform: (context: Context) => Promise<answer>,
 ): Promise<answer> {
-  const { replicas, principal, db, log } = context
-  if (!replicas) return await perform(context)
+  const { principal, db, log } = context
   const { organization_id } = principal
   if (lists.has(name))
     return await replicas.read(organization_id, db, (chosen: Db) =>

@@ -272,7 +272,17 @@ function admitOperation(
 const withDeadline = <answer>(ms: number, work: Promise<answer>): Promise<answer> =>
   new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new OperationError('OPERATION_TIMEOUT')), ms)
-    work.then(resolve, reject).finally(() => clearTimeout(timer))
+    // Not by `finally`, which makes two more promises.
+    work.then(
+      (answer) => {
+        clearTimeout(timer)
+        resolve(answer)
+      },
+      (error: unknown) => {
+        clearTimeout(timer)
+        reject(error)
+      },
+    )
   })
 
 function parseBody(body: Buffer): unknown {

@@ -33,7 +33,8 @@ test('a disabled organization is refused in every process, and loses nothing', a
     insert into delivery_queue values (gen_random_uuid(), ${organization_id}, gen_random_uuid(), 1,
       'WEBHOOK_STATUS_PENDING', now() + interval '1 hour', null, 0)`.execute(db)
   const queued = async () =>
-    (await listQueuedWebhooks(db)).webhooks.filter((row) => row.organization_id === organization_id).length
+    (await listQueuedWebhooks(db)).webhooks.filter((row) => row.organization_id === organization_id)
+      .length
   expect(await queued()).toBe(1)
   const disabled = await as('DisableOrganization', { organization_id })
   expect(disabled.json.organization.disable_time).toMatch(/Z$/)

@@ -5,8 +5,16 @@ import type { Tables } from './tables.ts'
 /** A pool that says how many wait for a connection of it. */
 export type SharedPool = PostgresPool & { readonly waitingCount: number }
 
-/** Those that wait get a connection, or the right to take one from the pool. */
-type Share = { used: number; waiting: Set<(client?: PostgresPoolClient) => void> }
+type Waiting = {
+  /** With a connection, or with the right to take one from the pool. */
+  resolve(client?: PostgresPoolClient): void
+  reject(error: Error): void
+  /** When it gives up. */
+  deadline: number
+}
+
+/** Those that wait are in the order of their deadlines. */
+type Share = { used: number; waiting: Set<Waiting> }
 
 // A view holds no connection: the bound is for memory only.
 const keptViews = 1_000
@@ -51,6 +59,8 @@ export const createShares = (
   { most, timeoutMs, now = performance.now.bind(performance) }: Options,
 ): ((key: string) => Kysely<Tables>) => {
   const shares = new Map<string, Share>()
+  const sweepMs = Math.min(1_000, timeoutMs / 4)
+  let isSweeping = false
   const isAlone = createAlone(now)
   const mostOf = (key: string) => (isAlone(key) ? most : Math.max(1, Math.floor(most / 2)))
   const views = new LRUCache<string, Kysely<Tables>>({ max: keptViews })
@@ -64,16 +74,25 @@ export const createShares = (
       return undefined
     }
     return new Promise((resolve, reject) => {
-      const next = (client?: PostgresPoolClient) => {
-        clearTimeout(timer)
-        resolve(client)
-      }
-      const timer = setTimeout(() => {
-        share.waiting.delete(next)
-        reject(new Error('timeout exceeded when trying to connect'))
-      }, timeoutMs)
-      share.waiting.add(next)
+      share.waiting.add({ resolve, reject, deadline: now() + timeoutMs })
+      if (!isSweeping) setTimeout(sweep, sweepMs)
+      isSweeping = true
     })
+  }
+
+  // One timer for all that wait.
+  const sweep = (): void => {
+    let left = 0
+    for (const { waiting } of shares.values()) {
+      for (const one of waiting) {
+        if (one.deadline > now()) break
+        waiting.delete(one)
+        one.reject(new Error('timeout exceeded when trying to connect'))
+      }
+      left += waiting.size
+    }
+    isSweeping = left > 0
+    if (isSweeping) setTimeout(sweep, sweepMs)
   }
 
   const fill = (share: Share, most: number): void => {
@@ -81,7 +100,7 @@ export const createShares = (
       if (share.used >= most) break
       share.waiting.delete(next)
       share.used++
-      next()
+      next.resolve()
     }
   }
 
@@ -102,7 +121,7 @@ export const createShares = (
     const [next] = share.waiting
     if (!next || pool.waitingCount > 0 || share.used > most) return false
     share.waiting.delete(next)
-    next(client)
+    next.resolve(client)
     fill(share, most)
     return true
   }

@@ -214,21 +214,24 @@ export async function releaseDue(trx: Db, due: Due): Promise<Released> {
   const { waiting } = listed
   if (waiting.length === 0) return { count: 0, isMore: false }
   const page = await readPage(trx, due, waiting)
-  const notifications = page.map(({ delivery, mine }) => toNotification(delivery, mine, due))
+  // Once for each transfer, however many webhooks are notified of it.
+  const present = memoize((row: ListedTransfer) => presentTransfer(due.chain, row, due.head))
+  const shown = { ...due, present }
+  const notifications = page.map(({ delivery, mine }) => toNotification(delivery, mine, shown))
   // The wallet has asked for more confirmations since: nothing has changed that could be sent.
-  const early = notifications.filter(
-    ({ delivery, pending }) => delivery.pending !== null && delivery.pending === pending.count,
+  const early = new Set(
+    notifications.filter(
+      ({ delivery, pending }) => delivery.pending !== null && delivery.pending === pending.count,
+    ),
   )
   await postponeWaiting(
     trx,
-    early.map(({ delivery: { webhook_history_id }, pending: { due_block } }) => ({
+    [...early].map(({ delivery: { webhook_history_id }, pending: { due_block } }) => ({
       webhook_history_id,
       due_block,
     })),
   )
-  const bodies = notifications.filter(
-    (one) => one.data.transfers.length > 0 && !early.includes(one),
-  )
+  const bodies = notifications.filter((one) => one.data.transfers.length > 0 && !early.has(one))
   const notified = await releaseWaiting(
     trx,
     bodies.map(({ delivery: { webhook_history_id, webhook_id }, data }) => ({
@@ -245,7 +248,7 @@ export async function releaseDue(trx: Db, due: Due): Promise<Released> {
     trx,
     followed.map((one) => toFollowUp(one, due)),
   )
-  const kept = new Set([...notified, ...early.map((one) => one.delivery.webhook_history_id)])
+  const kept = new Set([...notified, ...[...early].map((one) => one.delivery.webhook_history_id)])
   // Retention may have removed the transfers of something very old, or its webhook is gone: there is
   // nothing left to send.
   await deleteWaiting(
@@ -335,10 +338,10 @@ type Notification = {
 function toNotification(
   delivery: WaitingNotification,
   transfers: readonly ListedTransfer[],
-  { chain, head }: Due,
+  { chain, head, present }: Due & { present(row: ListedTransfer): TransferRecord },
 ): Notification {
   const { transaction_hash, transfer_block, backfilled, sink, pending } = delivery
-  const records = transfers.map((row) => presentTransfer(chain, row, head))
+  const records = transfers.map(present)
   return {
     delivery,
     data: {
@@ -353,6 +356,15 @@ function toNotification(
     pending: pendingOf(
       transfers.filter((_, at) => records[at]!.transfer_state === 'TRANSFER_STATE_PENDING'),
     ),
+  }
+}
+
+const memoize = <key extends object, value>(make: (key: key) => value): ((key: key) => value) => {
+  const made = new Map<key, value>()
+  return (key) => {
+    const value = made.get(key) ?? make(key)
+    made.set(key, value)
+    return value
   }
 }
 

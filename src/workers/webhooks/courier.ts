@@ -91,8 +91,9 @@ export type Courier = {
   stop(): Promise<void>
 }
 
-// Claims per round. Also the bound of records that wait for the database, see `room`.
+// Claims per round. Also the bound of records of one organization that wait for the database, see `room`.
 const batch = 500
+const mostUnrecorded = 3 * batch
 const failedPauseMs = 1_000
 const gatherMs = 10
 // Each takes about 0.1 ms of the thread.
@@ -226,10 +227,12 @@ export function startCourier(options: CourierOptions): Courier {
     const times = due.map(({ first_time }) => first_time.getTime())
     seen.queued_webhooks = queued.length
     seen.oldest_due_seconds = Math.max(0, now - Math.min(now, ...times)) / 1000
-    // What the database cannot take in is not sent out either.
-    const room = Math.max(0, batch - recorder.waiting())
-    isStarved = due.length > 0 && room < batch / 2
-    const wanted = lanes.plan(due, now, room)
+    // What the database cannot take in is not sent out either. One organization that fills it leaves room for others.
+    const room = Math.max(0, mostUnrecorded - recorder.waiting())
+    const roomFor = (organization_id: string) =>
+      Math.max(0, batch - recorder.waiting(organization_id))
+    isStarved = due.length > 0 && recorder.waiting() > batch / 2
+    const wanted = lanes.plan(due, now, { room: Math.min(room, batch), roomFor })
     if (wanted.length > 0) {
       const expire = new Date(now + timeoutMs + claimMarginMs)
       const claims = await claimDeliveries(db, wanted, { now: new Date(now), expire })

@@ -27,7 +27,7 @@ const fill = (
   due: ReturnType<typeof queued>[],
   at = now,
 ) => {
-  const wanted = lanes.plan(due, at, 500)
+  const wanted = lanes.plan(due, at, { room: 500 })
   const organizations = new Map(due.map((one) => [one.webhook_id, one.organization_id]))
   const claimed = wanted.flatMap(({ webhook_id, count }) =>
     deliveries(webhook_id, count, organizations.get(webhook_id)),
@@ -116,7 +116,7 @@ test('what is not being sent can be taken back whole', () => {
 test('many receivers get their part each, however much one alone could have', () => {
   const lanes = createLanes({ perReceiver: 16, total: 1_000 })
   const many = Array.from({ length: 100 }, (_, at) => queued(`w${at}`, `org${at}`))
-  const wanted = lanes.plan(many, now, 500)
+  const wanted = lanes.plan(many, now, { room: 500 })
   expect(wanted).toHaveLength(100)
   expect(new Set(wanted.map(({ count }) => count))).toEqual(new Set([5]))
 })
@@ -126,6 +126,28 @@ test('more receivers than fit are served in turn', () => {
   const many = Array.from({ length: 50 }, (_, at) => queued(`w${at}`, `org${at}`))
   const served = new Set<string>()
   for (let round = 0; round < 60; round++)
-    for (const { webhook_id } of lanes.plan(many, now, 10)) served.add(webhook_id)
+    for (const { webhook_id } of lanes.plan(many, now, { room: 10 })) served.add(webhook_id)
   expect(served.size).toBe(50)
+})
+
+test('an organization with many webhooks has a turn for each turn of another one', () => {
+  const many = Array.from({ length: 300 }, (_, at) => queued(`g${at}`, 'greedy'))
+  for (let round = 0; round < 20; round++) {
+    const lanes = createLanes({ perReceiver: 4, total: 1_000 })
+    const wanted = lanes.plan([...many, queued('m', 'modest')], now, { room: 10 })
+    expect(wanted.slice(0, 2).map(({ organization_id }) => organization_id)).toContain('modest')
+    const claimed = wanted.flatMap(({ webhook_id, organization_id }) =>
+      deliveries(webhook_id, 1, organization_id),
+    )
+    const started = lanes.add(claimed, wanted)
+    expect(started.slice(0, 2).map(({ claim }) => claim.webhook_id)).toContain('m')
+  }
+})
+
+test('an organization whose attempts wait for the database leaves room to others', () => {
+  const lanes = createLanes({ perReceiver: 4, total: 1_000 })
+  const roomFor = (organization_id: string) => (organization_id === 'greedy' ? 0 : 500)
+  const due = [queued('g', 'greedy'), queued('m', 'modest')]
+  const wanted = lanes.plan(due, now, { room: 500, roomFor })
+  expect(wanted.map(({ webhook_id }) => webhook_id)).toEqual(['m'])
 })

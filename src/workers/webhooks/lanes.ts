@@ -107,10 +107,18 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
     open: () => lanes.values().reduce((sum, { open }) => sum + open, 0),
 
     /**
-     * How many to claim of each webhook: of those first that have least under way, and of each its
-     * part only, because a queue may turn out shorter than what is asked for.
+     * How many to claim of each webhook, in turns of the organizations, and of those webhooks first that have least under
+     * way: one organization may have thousands of webhooks. Of each its part only, because a queue may turn out shorter than
+     * what is asked for. `room` bounds the claims of all, and `roomFor` those of one organization.
      */
-    plan: (due: readonly QueuedWebhook[], now: number, most: number) => {
+    plan: (
+      due: readonly QueuedWebhook[],
+      now: number,
+      {
+        room: most,
+        roomFor = () => most,
+      }: { room: number; roomFor?: (organization_id: string) => number },
+    ) => {
       const wanted: { organization_id: string; webhook_id: string; count: number }[] = []
       let left = Math.min(most, total - held)
       const spoken = new Map<string, number>()
@@ -122,21 +130,24 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
       for (const lane of hungry) lane.hasMore = true
       // Half for one organization at the most: the rest stays for the others.
       const half = Math.max(1, Math.floor(total / 2))
-      const asking = hungry
-        .filter(({ organization_id }) => (perOrganization.get(organization_id) ?? 0) < half)
-        .sort((a, b) => heldBy(a) - heldBy(b))
+      const heldFor = (organization_id: string) => perOrganization.get(organization_id) ?? 0
+      const asking = inTurns(
+        hungry
+          .filter(({ organization_id }) => heldFor(organization_id) < half)
+          .sort((a, b) => heldBy(a) - heldBy(b)),
+        ({ organization_id }) => organization_id,
+      )
       asking.forEach((lane, index) => {
         const { webhook_id, organization_id } = lane
-        const mine =
-          (perOrganization.get(organization_id) ?? 0) + (spoken.get(organization_id) ?? 0)
-        const share = half - mine
+        const mine = spoken.get(organization_id) ?? 0
+        const share = Math.min(half - heldFor(organization_id), roomFor(organization_id)) - mine
         const room = roomOf(lane, now)
         const part = Math.max(1, Math.floor(left / (asking.length - index)))
         const number = Math.min(room, share, left, part)
         lane.hasMore = number < room
         if (number <= 0) return
         wanted.push({ organization_id, webhook_id, count: number })
-        spoken.set(organization_id, (spoken.get(organization_id) ?? 0) + number)
+        spoken.set(organization_id, mine + number)
         left -= number
       })
       return wanted
@@ -164,7 +175,7 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
         lane.hasMore ||= mine.length >= (asked.get(webhook_id) ?? 0)
         starting.push(...startable(lane))
       }
-      return starting
+      return inTurns(starting, ({ claim }) => claim.organization_id)
     },
 
     /**
@@ -208,4 +219,14 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
       return all
     },
   }
+}
+
+/** The first item of each group, then the second of each, and so on; within a group the order stays. */
+const inTurns = <item>(items: readonly item[], groupOf: (item: item) => string): item[] => {
+  const groups = [...Map.groupBy(items, groupOf).values()]
+  if (groups.length < 2) return [...items]
+  const longest = Math.max(...groups.map((group) => group.length))
+  return Array.from({ length: longest }, (_, at) =>
+    groups.flatMap((group) => group[at] ?? []),
+  ).flat()
 }

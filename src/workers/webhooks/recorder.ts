@@ -24,8 +24,15 @@ export function createRecorder(options: {
 }) {
   const { db, clock, log, onRecorded } = options
   let waiting: AttemptRecord[] = []
+  const counts = new Map<string, number>()
   let running: Promise<void> | undefined
   const stopping = new AbortController()
+
+  const count = ({ organization_id }: AttemptRecord, change: number): void => {
+    const now = (counts.get(organization_id) ?? 0) + change
+    if (now === 0) counts.delete(organization_id)
+    else counts.set(organization_id, now)
+  }
 
   const store = async (records: readonly AttemptRecord[], repeats = 3): Promise<void> => {
     try {
@@ -57,6 +64,7 @@ export function createRecorder(options: {
       try {
         await store(records)
         waiting = waiting.slice(records.length)
+        for (const record of records) count(record, -1)
         onRecorded()
       } catch (error) {
         log.warn({ err: error, attempts: waiting.length }, 'recording attempts failed, will retry')
@@ -77,9 +85,12 @@ export function createRecorder(options: {
   return {
     add: (record: AttemptRecord): void => {
       waiting.push(record)
+      count(record, 1)
       void flush()
     },
-    waiting: () => waiting.length,
+    /** Of all organizations, or of one. */
+    waiting: (organization_id?: string): number =>
+      organization_id === undefined ? waiting.length : (counts.get(organization_id) ?? 0),
     stop: async (): Promise<void> => {
       stopping.abort()
       await flush()
