@@ -44,7 +44,7 @@ export function registerWebhookMetrics(
   )
   gauge(
     'portolan_webhook_queued_webhooks',
-    'Webhooks with something to send, now or later.',
+    'Webhooks with something to send, now or later, of the last look: of an organization with more than 128 of them, some.',
     ({ queued_webhooks }) => queued_webhooks,
   )
   gauge(

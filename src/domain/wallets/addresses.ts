@@ -168,7 +168,7 @@ async function removeFrom(
 
 /**
  * Removes a page of the addresses of a wallet; answers its last address where more may follow. Without `after`, each page
- * would pass over what the pages before it removed: 300,000 addresses took 14 s.
+ * would pass over what the pages before it removed: 300,000 addresses took 14 s instead of 7.5 s.
  */
 export async function removePage(
   trx: Db,

@@ -62,7 +62,7 @@ export type CourierStatus = {
   claimed: number
   /** Attempts that the database does not know of yet. */
   unrecorded: number
-  /** Webhooks that have something to send, now or later. */
+  /** Webhooks that have something to send, now or later, of the last look. */
   queued_webhooks: number
   /** How long the oldest due notification has been due. */
   oldest_due_seconds: number
