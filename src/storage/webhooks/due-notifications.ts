@@ -27,8 +27,8 @@ export type WaitingNotification = {
   sink: WebhookRow['sink']
 }
 
-/** How many notifications one database transaction releases at most. */
-export const usualPage = 500
+/** How many notifications one database transaction releases at most. Blocks of all organizations wait for it. */
+export const usualPage = 200
 
 type Due = { network_id: number; head: number; limit: number }
 

@@ -18,17 +18,11 @@ import type { Span, Tracing } from '../../lib/tracing.ts'
 import type { Sealer } from '../../storage/access/seal.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { isDatabaseUnavailable } from '../../storage/pg/errors.ts'
-import {
-  claimDeliveries,
-  listQueuedOf,
-  listQueuedWebhooks,
-  type QueuedWebhook,
-  releaseClaims,
-  webhooksPerLook,
-} from '../../storage/webhooks/delivery-claims.ts'
+import { claimDeliveries, releaseClaims } from '../../storage/webhooks/delivery-claims.ts'
 import { holdDisabled } from '../../storage/webhooks/queue-pages.ts'
 import type { GuardedFetch } from './guarded-fetch.ts'
 import { createLanes, type LaneLimits, type PendingDelivery } from './lanes.ts'
+import { createLook } from './look.ts'
 import { createReceivers } from './receivers.ts'
 import { createRecorder } from './recorder.ts'
 import { send } from './send.ts'
@@ -210,14 +204,6 @@ export function startCourier(options: CourierOptions): Courier {
     }
   }
 
-  /** So many at a time: requests of users are answered in between. */
-  const startInTurns = async (deliveries: readonly PendingDelivery[]): Promise<void> => {
-    for (let at = 0; at < deliveries.length; at += startsPerTurn) {
-      if (at > 0) await nextTurn()
-      deliveries.slice(at, at + startsPerTurn).forEach(start)
-    }
-  }
-
   /** Claims and starts what is due, and says when to look again. */
   const collect = async (): Promise<number> => {
     const now = clock.now()
@@ -242,7 +228,7 @@ export function startCourier(options: CourierOptions): Courier {
       // Removed or disabled since, which its rows say already, or not readable.
       const lost = deliveries.filter(({ receiver }) => !receiver?.is_enabled)
       const ready = deliveries.filter(({ receiver }) => receiver?.is_enabled)
-      await startInTurns(lanes.add(ready, wanted))
+      await startInTurns(lanes.add(ready, wanted), start)
       if (lost.length > 0) {
         await giveBack(lost)
         await holdBack(lost, options)
@@ -313,6 +299,17 @@ export function startCourier(options: CourierOptions): Courier {
   }
 }
 
+/** Starts so many at a time: requests of users are answered in between. */
+async function startInTurns(
+  deliveries: readonly PendingDelivery[],
+  start: (delivery: PendingDelivery) => void,
+): Promise<void> {
+  for (let at = 0; at < deliveries.length; at += startsPerTurn) {
+    if (at > 0) await nextTurn()
+    deliveries.slice(at, at + startsPerTurn).forEach(start)
+  }
+}
+
 /** Begins the span of a delivery. Only deliveries about a block have a trace to continue; `blockSpan` decides whether it is traced. */
 function beginSpan(tracing: Tracing, { claim }: PendingDelivery): Span | undefined {
   const { network_id, block_number, webhook_id, webhook_history_id, retry_step } = claim
@@ -325,46 +322,6 @@ function beginSpan(tracing: Tracing, { claim }: PendingDelivery): Span | undefin
   const fields = { ...ids, 'portolan.retry': retry_step }
   return below && tracing.begin({ name: 'deliver', below, fields })
 }
-
-// Organizations whose further webhooks one look reads, and those that are remembered.
-const longerPerLook = 8
-const keptLonger = 1_000
-
-/**
- * Looks at what is queued, now or later: webhooks and not notifications, one row each, however long their queues are. Where
- * there is too much for one look, the next one continues, with other organizations and with other webhooks of those that have
- * many.
- */
-function createLook(db: Db) {
-  // The organization that the next look begins after, and where it continues within those that have many webhooks.
-  let after: string | undefined
-  const within = new Map<string, string>()
-  let turn = 0
-
-  return async (): Promise<{ queued: QueuedWebhook[]; isPart: boolean }> => {
-    const { webhooks, longer, last } = await listQueuedWebhooks(db, after)
-    const isPart = after !== undefined || last !== undefined || longer.length > 0
-    after = last
-    const queued = [...webhooks]
-    for (const end of takeTurns(longer, turn++ * longerPerLook, longerPerLook)) {
-      const { organization_id } = end
-      const webhook_id = within.get(organization_id) ?? end.webhook_id
-      const more = await listQueuedOf(db, { organization_id, webhook_id })
-      queued.push(...more)
-      within.delete(organization_id)
-      if (more.length === webhooksPerLook) within.set(organization_id, more.at(-1)!.webhook_id)
-      if (within.size > keptLonger) within.delete(within.keys().next().value!)
-    }
-    return { queued, isPart }
-  }
-}
-
-/** Some items of a list from a place on, which goes round. */
-const takeTurns = <item>(items: readonly item[], from: number, count: number): item[] =>
-  Array.from(
-    { length: Math.min(count, items.length) },
-    (_, at) => items[(from + at) % items.length]!,
-  )
 
 /** Measures how long deliveries take. */
 function createTimes(clock: Clock) {

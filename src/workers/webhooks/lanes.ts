@@ -37,6 +37,8 @@ const longestPauseMs = 1_000
 // second as slow.
 const fastMs = 100
 const slowMs = 2_000
+// Of one claim: its time grows with them, and what another organization gets meanwhile waits for it.
+const mostWebhooks = 128
 // Idle lanes hold averages only; without them a receiver begins as an average one.
 const keptLanes = 10_000
 
@@ -144,8 +146,8 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
         const room = roomOf(lane, now)
         const part = Math.max(1, Math.floor(left / (asking.length - index)))
         const number = Math.min(room, share, left, part)
-        lane.hasMore = number < room
-        if (number <= 0) return
+        lane.hasMore = number < room || wanted.length >= mostWebhooks
+        if (number <= 0 || wanted.length >= mostWebhooks) return
         wanted.push({ organization_id, webhook_id, count: number })
         spoken.set(organization_id, mine + number)
         left -= number
