@@ -85,7 +85,7 @@ export type Courier = {
   stop(): Promise<void>
 }
 
-// Claims per round. Also the bound of records of one organization that wait for the database, see `room`.
+// Claims per round. Also the bound of records of one organization that wait for the database, see `roomIn`.
 const batch = 500
 const mostUnrecorded = 3 * batch
 const failedPauseMs = 1_000
@@ -213,12 +213,8 @@ export function startCourier(options: CourierOptions): Courier {
     const times = due.map(({ first_time }) => first_time.getTime())
     seen.queued_webhooks = queued.length
     seen.oldest_due_seconds = Math.max(0, now - Math.min(now, ...times)) / 1000
-    // What the database cannot take in is not sent out either. One organization that fills it leaves room for others.
-    const room = Math.max(0, mostUnrecorded - recorder.waiting())
-    const roomFor = (organization_id: string) =>
-      Math.max(0, batch - recorder.waiting(organization_id))
     isStarved = due.length > 0 && recorder.waiting() > batch / 2
-    const wanted = lanes.plan(due, now, { room: Math.min(room, batch), roomFor })
+    const wanted = lanes.plan(due, now, roomIn(recorder))
     if (wanted.length > 0) {
       const expire = new Date(now + timeoutMs + claimMarginMs)
       const claims = await claimDeliveries(db, wanted, { now: new Date(now), expire })
@@ -298,6 +294,15 @@ export function startCourier(options: CourierOptions): Courier {
     },
   }
 }
+
+/**
+ * How much may be claimed. What the database cannot take in is not sent out either, and one organization that fills it
+ * leaves room for others.
+ */
+const roomIn = ({ waiting }: Pick<ReturnType<typeof createRecorder>, 'waiting'>) => ({
+  room: Math.min(batch, Math.max(0, mostUnrecorded - waiting())),
+  roomFor: (organization_id: string) => Math.max(0, batch - waiting(organization_id)),
+})
 
 /** Starts so many at a time: requests of users are answered in between. */
 async function startInTurns(
