@@ -127,14 +127,15 @@ const wrapPool = (pool: pg.Pool, { queryOf, tracing }: PoolOptions): SharedPool 
     }
   }
 
+  const lend = (client: pg.PoolClient): PostgresPoolClient => {
+    const wrapped = known.get(client) ?? wrap(client)
+    known.set(client, wrapped)
+    return wrapped
+  }
+
   return {
     options: pool.options,
-    connect: async () => {
-      const client = await pool.connect()
-      const wrapped = known.get(client) ?? wrap(client)
-      known.set(client, wrapped)
-      return wrapped
-    },
+    connect: () => pool.connect().then(lend),
     end: () => pool.end(),
     get waitingCount() {
       return pool.waitingCount
