@@ -85,7 +85,8 @@ const create = async (engine: Engine, from: string): Promise<FreshDatabase> => {
     owner.query(`create database ${connection.database} template ${from} strategy file_copy`),
   )
   const { openDatabase } = await import('../../src/storage/pg/database.ts')
-  const database = openDatabase({ connection, log: silentLog })
+  // Tests that do many things at once wait for each other, longer where the CPU is withheld.
+  const database = openDatabase({ connection, log: silentLog, connectTimeoutMs: 60_000 })
   let stopping: Promise<void> | undefined
   const stop = async () => {
     await database.stop()

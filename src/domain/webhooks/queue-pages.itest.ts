@@ -45,7 +45,9 @@ const counts = async (webhook_id: string) => {
 const waiting = async () => {
   const { rows } = await sql`
     select from pg_locks l join pg_stat_activity a using (pid)
-    where not l.granted and a.datname = current_database()`.execute(db)
+    -- Of rows: the server itself may wait for other locks.
+    where not l.granted and l.locktype in ('transactionid', 'tuple')
+      and a.datname = current_database()`.execute(db)
   return rows.length
 }
 

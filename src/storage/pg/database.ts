@@ -42,7 +42,7 @@ export type Database = {
 
 // Of ten connections one caller has four, and two beside others: those that misbehave leave some to them.
 const shareOfAll = 0.4
-const connectTimeoutMs = 5_000
+const usualConnectTimeoutMs = 5_000
 // A writer put to sleep inside a transaction holds the lease's row: it must not hold it for long.
 const idleInTransactionMs = 15_000
 
@@ -77,10 +77,13 @@ export const openDatabase = (options: {
   log: Log
   max?: number
   statementTimeoutMs?: number
+  /** How long a statement waits for a connection. */
+  connectTimeoutMs?: number
   /** Statements become parts of the current trace. */
   tracing?: Tracing | undefined
 }): Database => {
   const { connection, log, max = 10, statementTimeoutMs = 30_000 } = options
+  const { connectTimeoutMs = usualConnectTimeoutMs } = options
   const pool = new pg.Pool({
     ...connection,
     max,
