@@ -77,7 +77,7 @@ test('a connection goes to the next one of the same caller, unless others wait f
 
 type Task = { key: string; fails: boolean; turns: number }
 
-/** A pool of so many connections, whose clients fail when a task says so. */
+/** A pool of a size, whose clients fail at the statement `fail`. */
 const createCountedPool = (size: number) => {
   const queue: (() => void)[] = []
   const seen = { open: 0, most: 0, twice: 0 }
