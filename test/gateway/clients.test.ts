@@ -87,7 +87,12 @@ describe('unchanged clients', () => {
   })
 
   it('ethers reads, writes, deploys, calls and finds logs', async () => {
-    const provider = new JsonRpcProvider(url, undefined, { polling: true, pollingInterval: 200 })
+    const provider = new JsonRpcProvider(url, undefined, {
+      polling: true,
+      pollingInterval: 200,
+      // Its own cache shows the balance of a quarter of a second ago.
+      cacheTimeout: -1,
+    })
     const wallet = new Wallet(keys[1]!, provider)
     expect((await provider.getNetwork()).chainId).toBe(31337n)
     const before = await provider.getBalance(receiver)

@@ -18,6 +18,7 @@ import {
   hastenDeliveries,
   postponeChanges,
   postponePending,
+  readDepth,
   setConfirmation,
 } from '../../storage/wallets/confirmation.ts'
 import type { WalletRow } from '../../storage/wallets/tables.ts'
@@ -124,7 +125,8 @@ export const UpdateConfirmation: WalletHandler<'UpdateConfirmation'> = async (
   await inPages<Rest>(context, scope.network_id, async (trx, head, rest) => {
     // No block is stored meanwhile: what it noted would wait for the old number.
     if (!rest) await setConfirmation(trx, scope, { wallet_id, confirmation, update_time, head })
-    const page = { wallet_id, head, limit: pageRows }
+    const depth = await readDepth(trx, wallet_id)
+    const page = { wallet_id, depth, head, limit: pageRows }
     const next: Rest = {}
     if (!rest || rest.changes)
       next.changes = await postponeChanges(trx, { ...page, after: rest?.changes })

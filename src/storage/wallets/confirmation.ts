@@ -9,7 +9,7 @@ import type { WalletRow, WalletScope } from './tables.ts'
 /** The last balance of a page. All work on a balance is in one page: a later change must not become due before an earlier one. */
 export type ChangeKey = { address: Buffer; asset_id: string }
 
-type Page<key> = { wallet_id: string; after: key | undefined; limit: number }
+type Page<key> = { wallet_id: string; depth: number; after: key | undefined; limit: number }
 
 /** Changes the confirmation of a wallet. Blocks that are stored from now on note the new one. */
 export const setConfirmation = async (
@@ -25,7 +25,8 @@ export const setConfirmation = async (
       and network_id = ${network_id}`.execute(trx)
 }
 
-const depthOf = async (trx: Db, wallet_id: string): Promise<number> => {
+/** The block of a change and those after it that a wallet waits for. */
+export const readDepth = async (trx: Db, wallet_id: string): Promise<number> => {
   const row = await trx
     .selectFrom('wallet')
     .select('confirmation')
@@ -45,9 +46,8 @@ const follows = (after: ChangeKey | undefined) =>
 /** Moves a page of balance changes that wait for their confirmation; answers its last row where more may follow. */
 export const postponeChanges = async (
   trx: Db,
-  { wallet_id, head, after, limit }: Page<ChangeKey> & { head: number },
+  { wallet_id, depth, head, after, limit }: Page<ChangeKey> & { head: number },
 ): Promise<ChangeKey | undefined> => {
-  const depth = await depthOf(trx, wallet_id)
   const due = sql`b.block_number + ${depth}::int8 - 1`
   // Deep wallets are read ahead at the newest block, others when the new number of confirmations is there.
   const change =
@@ -71,9 +71,8 @@ export const postponeChanges = async (
 /** The same for balances that were read ahead. */
 export const postponePending = async (
   trx: Db,
-  { wallet_id, after, limit }: Page<ChangeKey>,
+  { wallet_id, depth, after, limit }: Page<ChangeKey>,
 ): Promise<ChangeKey | undefined> => {
-  const depth = await depthOf(trx, wallet_id)
   const { rows } = await sql<ChangeKey>`
     with page as materialized (
       select distinct address, asset_id from balance_pending
@@ -97,8 +96,7 @@ export const hastenDeliveries = async (
   { organization_id, network_id }: WalletScope,
   options: Page<number> & { head: number },
 ): Promise<number | undefined> => {
-  const { wallet_id, head, after = 0, limit } = options
-  const depth = await depthOf(trx, wallet_id)
+  const { wallet_id, depth, head, after = 0, limit } = options
   const waiting = sql`d.network_id = ${network_id} and d.organization_id = ${organization_id}
     and d.due_block > ${Math.max(head, after)}`
   const { rows } = await sql<{ due_block: number }>`
