@@ -80,7 +80,7 @@ export const releaseQueue = async (trx: Db, webhook_id: string, now: Date): Prom
 /** Makes due what waits for its next attempt; says whether more is left. */
 export const restartQueue = async (trx: Db, webhook_id: string, now: Date): Promise<boolean> => {
   const set = sql`next_attempt_time = ${now}, retry_step = 0`
-  const where = sql`next_attempt_time > ${now}`
+  const where = sql`${isDue(webhook_id)} and next_attempt_time > ${now}`
   return (await changePage(trx, webhook_id, { set, where })) === queuePage
 }
 
