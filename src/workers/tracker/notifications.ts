@@ -215,7 +215,11 @@ export async function releaseDue(trx: Db, due: Due): Promise<Released> {
   if (waiting.length === 0) return { count: 0, isMore: false }
   const page = await readPage(trx, due, waiting)
   // Once for each transfer, however many webhooks are notified of it.
-  const present = memoize((row: ListedTransfer) => presentTransfer(due.chain, row, due.head))
+  const records = new Map<ListedTransfer, TransferRecord>()
+  const present = (row: ListedTransfer): TransferRecord => {
+    if (!records.has(row)) records.set(row, presentTransfer(due.chain, row, due.head))
+    return records.get(row)!
+  }
   const shown = { ...due, present }
   const notifications = page.map(({ delivery, mine }) => toNotification(delivery, mine, shown))
   // The wallet has asked for more confirmations since: nothing has changed that could be sent.
@@ -356,15 +360,6 @@ function toNotification(
     pending: pendingOf(
       transfers.filter((_, at) => records[at]!.transfer_state === 'TRANSFER_STATE_PENDING'),
     ),
-  }
-}
-
-const memoize = <key extends object, value>(make: (key: key) => value): ((key: key) => value) => {
-  const made = new Map<key, value>()
-  return (key) => {
-    const value = made.get(key) ?? make(key)
-    made.set(key, value)
-    return value
   }
 }
 

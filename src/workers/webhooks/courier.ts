@@ -304,14 +304,25 @@ const roomIn = ({ waiting }: Pick<ReturnType<typeof createRecorder>, 'waiting'>)
   roomFor: (organization_id: string) => Math.max(0, batch - waiting(organization_id)),
 })
 
-/** Starts so many at a time: requests of users are answered in between. */
+/**
+ * Starts some at a time: requests of users are answered in between. Never ends a turn within a webhook: the end of one that
+ * was started starts the next of its queue, which would overtake the others.
+ */
 async function startInTurns(
   deliveries: readonly PendingDelivery[],
   start: (delivery: PendingDelivery) => void,
 ): Promise<void> {
-  for (let at = 0; at < deliveries.length; at += startsPerTurn) {
-    if (at > 0) await nextTurn()
-    deliveries.slice(at, at + startsPerTurn).forEach(start)
+  let started = 0
+  let last: string | undefined
+  for (const delivery of deliveries) {
+    const { webhook_id } = delivery.claim
+    if (started >= startsPerTurn && webhook_id !== last) {
+      started = 0
+      await nextTurn()
+    }
+    start(delivery)
+    started++
+    last = webhook_id
   }
 }
 

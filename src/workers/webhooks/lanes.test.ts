@@ -151,3 +151,13 @@ test('an organization whose attempts wait for the database leaves room to others
   const wanted = lanes.plan(due, now, { room: 500, roomFor })
   expect(wanted.map(({ webhook_id }) => webhook_id)).toEqual(['m'])
 })
+
+test('what is started of one webhook stays together, in its order', () => {
+  const lanes = createLanes({ perReceiver: 4, total: 1_000 })
+  const due = [queued('a', 'one'), queued('b', 'one'), queued('c', 'two')]
+  const { started } = fill(lanes, due)
+  const order = started.map(({ claim }) => claim.webhook_id)
+  expect(order.filter((id, at) => id !== order[at - 1])).toHaveLength(3)
+  const numbers = started.map(({ claim }) => claim.sequence)
+  expect(numbers).toEqual([0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3])
+})

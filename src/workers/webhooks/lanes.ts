@@ -169,15 +169,16 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
       wanted: readonly { webhook_id: string; count: number }[],
     ) => {
       const asked = new Map(wanted.map(({ webhook_id, count: number }) => [webhook_id, number]))
-      const starting: PendingDelivery[] = []
+      const starting: PendingDelivery[][] = []
       for (const [webhook_id, mine] of Map.groupBy(deliveries, ({ claim }) => claim.webhook_id)) {
         const lane = laneOf(mine[0]!.claim)
         lane.queue.push(...mine)
         count(lane, mine.length)
         lane.hasMore ||= mine.length >= (asked.get(webhook_id) ?? 0)
-        starting.push(...startable(lane))
+        starting.push(startable(lane))
       }
-      return inTurns(starting, ({ claim }) => claim.organization_id)
+      // Those of one webhook together, in their order.
+      return inTurns(starting, ([first]) => first?.claim.organization_id ?? '').flat()
     },
 
     /**
