@@ -14,9 +14,8 @@
 // - For each kind `--rounds` windows of `--seconds` alone and beside the abuse alternate, so that whatever else changes on
 //   the machine changes both sides. A figure is the p99 of all windows of a side together, at least 2,000 calls, so
 //   that one hiccup does not decide.
-// - This program and the node run without the helper threads of V8 (`--single-threaded`). Such a thread has an ordinary
-//   priority on the same core, so the main thread waited for it in a spin lock until the kernel interrupts real-time
-//   threads after 950 ms. The database stood still meanwhile: a p99 of 850 ms on either side at random.
+// - This program and the node collect their garbage before a window and without helper threads (`steadyFlags`).
+// - Each kind begins with a round that does not count: its code is compiled then.
 // - A call during which the hypervisor withheld the CPU is in no figure, on either side: measured here, a virtual machine
 //   that stood still for 0.9 s gave a p99 of 900 ms without any abuse, and one percent of the time is enough to decide a
 //   p99. The figures count these calls. A window in which more than `--steal` percent of one core were withheld is
@@ -36,7 +35,13 @@ import { parseArgs } from 'node:util'
 import { stolenTicks } from '../helpers/stolen-cpu.ts'
 import type { Report } from './abuser.ts'
 import { type Abuse, abuses, createFund } from './abuses.ts'
-import { giveTheRest, type NoisyService, startNoisyService, stopChild } from './noisy-service.ts'
+import {
+  giveTheRest,
+  type NoisyService,
+  startNoisyService,
+  steadyFlags,
+  stopChild,
+} from './noisy-service.ts'
 import { createQuietTenant, type Measured } from './quiet-tenant.ts'
 
 type Figure = {
@@ -106,6 +111,8 @@ async function measureSide(
   for (; ; side.repeated++) {
     if (side.repeated > repeats)
       throw new Error(`the hypervisor withheld the CPU in ${repeats} windows of one kind`)
+    globalThis.gc?.()
+    await service.settleNode()
     const [before, stolen] = [await service.cpu(), stolenTicks()]
     const began = performance.now()
     const measured = await measure()
@@ -142,9 +149,9 @@ const figureOf = (
   }
 }
 
-const flag = '--single-threaded'
-if (!process.execArgv.includes(flag)) {
-  const again = spawn(process.execPath, [flag, ...process.argv.slice(1)], { stdio: 'inherit' })
+if (!steadyFlags.every((flag) => process.execArgv.includes(flag))) {
+  const args = [...steadyFlags, ...process.argv.slice(1)]
+  const again = spawn(process.execPath, args, { stdio: 'inherit' })
   const [code] = await once(again, 'exit')
   process.exit(code ?? 1)
 }
@@ -172,11 +179,10 @@ const kinds = Object.keys(abuses)
   .filter((name) => values.only.split(',').some((part) => name.includes(part)))
 
 const recordProfile = async (service: NoisyService, name: string): Promise<void> => {
-  if (values.profile === undefined) return
   const url = `${service.admin_url}/debug/cpu-profile?seconds=${Math.ceil(seconds)}`
   const answer = await fetch(url, { method: 'POST' })
-  await mkdir(values.profile, { recursive: true })
-  const file = join(values.profile, `${name.replaceAll(' ', '-')}.cpuprofile`)
+  await mkdir(values.profile!, { recursive: true })
+  const file = join(values.profile!, `${name.replaceAll(' ', '-')}.cpuprofile`)
   await writeFile(file, await answer.text())
 }
 
@@ -202,17 +208,21 @@ async function runNoisyNeighbours(): Promise<Figure[]> {
       await giveTheRest(child.pid!)
       const [alone, beside] = [emptySide(), emptySide()]
       let outcomes: Report = {}
-      for (let round = 0; round < rounds; round++) {
-        await measureSide(alone, service, () => quiet.measure(seconds))
+      const besideAbuse = async (act: () => Promise<unknown>) => {
         child.send('begin')
         await delay(500)
-        await measureSide(beside, service, () => quiet.measure(seconds))
-        // Of an additional round: recording costs time.
-        if (round === rounds - 1) await recordProfile(service, name)
+        await act()
         child.send('stop')
         outcomes = await reportOf(child)
         await delay(500)
       }
+      await besideAbuse(() => quiet.measure(seconds))
+      for (let round = 0; round < rounds; round++) {
+        await measureSide(alone, service, () => quiet.measure(seconds))
+        await besideAbuse(() => measureSide(beside, service, () => quiet.measure(seconds)))
+      }
+      // Recording costs time.
+      if (values.profile !== undefined) await besideAbuse(() => recordProfile(service, name))
       await stopChild(child, 'SIGKILL')
       figures.push(figureOf(name, { alone, beside, outcomes: outcomes as object }))
       console.log(JSON.stringify({ ...figures.at(-1), outcomes }))

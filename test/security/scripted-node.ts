@@ -1,6 +1,6 @@
 // A light EVM node for the noisy-neighbour program: real blocks with proofs and signed transactions, made by a script
 // each second. It executes nothing, so that a figure shows the service and not an emulated node. A POST to `/fund` puts
-// a payment into the next block. It prints its port.
+// a payment into the next block, one to `/collect` collects garbage. It prints its port.
 
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -40,6 +40,8 @@ type Block = {
   header: Record<string, unknown>
   sent: Sent[]
   receipts: object[]
+  /** Each log with its text: writing thousands of them for one answer would take the core from the database. */
+  logs: { log: RawLog; text: string }[]
   /** Answer the calls of `/fund` whose payments it has. */
   funded: (() => void)[]
 }
@@ -114,19 +116,19 @@ function addBlock(timestamp: number): void {
   }
   const hash = hashOfHeader(fields)
   const place = { blockHash: hash, blockNumber: toQuantity(number) }
+  const shown = receipts.map((receipt) => ({
+    ...{ ...receipt, ...place },
+    logs: receipt.logs.map((log) => ({
+      ...{ ...log, ...place, transactionHash: receipt.transactionHash, removed: false },
+      ...{ transactionIndex: receipt.transactionIndex, logIndex: toQuantity(logIndex++) },
+    })),
+  }))
   const block: Block = {
-    number,
-    funded,
+    ...{ number, funded, receipts: shown },
+    logs: shown.flatMap(({ logs }) => logs.map((log) => ({ log, text: JSON.stringify(log) }))),
     header: { ...fields, hash, uncles: [], size: '0x400', totalDifficulty: '0x0' },
     sent: chosen.map(({ sent }, index) => ({
       ...{ ...sent, ...place, transactionIndex: toQuantity(index) },
-    })),
-    receipts: receipts.map((receipt) => ({
-      ...{ ...receipt, ...place },
-      logs: receipt.logs.map((log) => ({
-        ...{ ...log, ...place, transactionHash: receipt.transactionHash, removed: false },
-        ...{ transactionIndex: receipt.transactionIndex, logIndex: toQuantity(logIndex++) },
-      })),
     })),
   }
   for (const { hash: id, to, value } of block.sent) {
@@ -159,7 +161,8 @@ type Filter = { fromBlock?: string; toBlock?: string; blockHash?: string } & {
   topics?: (string | string[] | null)[]
 }
 
-const logsFor = (filter: Filter): object[] => {
+/** The list of them as JSON. */
+const logsFor = (filter: Filter): string => {
   const { blockHash, fromBlock = 'latest', toBlock = 'latest', address, topics = [] } = filter
   const chosen = blockHash
     ? [byHash.get(blockHash)].filter((one) => one !== undefined)
@@ -168,9 +171,8 @@ const logsFor = (filter: Filter): object[] => {
   const fits = (log: RawLog) =>
     (wanted === undefined || wanted.has(log.address)) &&
     topics.every((topic, at) => topic === null || [topic].flat().includes(log.topics[at]!))
-  return chosen
-    .flatMap(({ receipts }) => (receipts as { logs: RawLog[] }[]).flatMap(({ logs }) => logs))
-    .filter(fits)
+  const found = chosen.flatMap(({ logs }) => logs.filter(({ log }) => fits(log)))
+  return `[${found.map(({ text }) => text)}]`
 }
 
 function resultOf({ method, params }: Call): unknown {
@@ -201,8 +203,6 @@ function resultOf({ method, params }: Call): unknown {
       const index = block?.sent.findIndex(({ hash }) => hash === first) ?? 0
       return (method.endsWith('Receipt') ? block?.receipts : block?.sent)?.[index] ?? null
     }
-    case 'eth_getLogs':
-      return logsFor(first as Filter)
     case 'eth_getBalance':
       return toQuantity(balanceAt(String(first), numberOf(second)))
     case 'eth_getTransactionCount':
@@ -219,11 +219,15 @@ function resultOf({ method, params }: Call): unknown {
   }
 }
 
-const answerOf = (call: Call): object => {
+const answerOf = (call: Call): string => {
+  if (call.method === 'eth_getLogs')
+    return `{"jsonrpc":"2.0","id":${call.id},"result":${logsFor(call.params[0] as Filter)}}`
   const result = resultOf(call)
-  return result === undefined
-    ? { jsonrpc: '2.0', id: call.id, error: { code: -32601, message: 'method not found' } }
-    : { jsonrpc: '2.0', id: call.id, result }
+  return JSON.stringify(
+    result === undefined
+      ? { jsonrpc: '2.0', id: call.id, error: { code: -32601, message: 'method not found' } }
+      : { jsonrpc: '2.0', id: call.id, result },
+  )
 }
 
 /** The call of a long body by its beginning, without parameters. */
@@ -236,18 +240,23 @@ const shortened = (start: Buffer): string => {
 
 const reply = (response: ServerResponse, url: string | undefined, text: string): void => {
   const body = JSON.parse(text)
-  const send = (answer: object) => {
+  const send = (answer: string) => {
     response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify(answer))
+    response.end(answer)
+  }
+  if (url === '/collect') {
+    globalThis.gc?.()
+    send('{}')
+    return
   }
   if (url !== '/fund') {
-    send(Array.isArray(body) ? body.map(answerOf) : answerOf(body))
+    send(Array.isArray(body) ? `[${body.map(answerOf)}]` : answerOf(body))
     return
   }
   const value = BigInt(body.amount)
   const transaction_hash = pay({ to: body.address, value, hasLogs: false })
   // Answered when the service reads the block: a transfer is measured from there, not from a moment between two polls.
-  funded.push(() => send({ transaction_hash }))
+  funded.push(() => send(JSON.stringify({ transaction_hash })))
 }
 
 const start = Math.floor(Date.now() / 1_000) - firstBlocks
