@@ -189,9 +189,12 @@ function createLogFetch({ pool, view, cache, timeoutMs, now, branch }: LogsOptio
     if (minBlock >= 0) request.minBlock = minBlock
     const finish = (outcome: PoolOutcome) => {
       if ('failure' in outcome || !outcome.ok) return done(outcome, begun)
-      const fixed = method.fix ? method.fix(outcome, []) : outcome
-      const isTrimmed = fixed.ok && query.leastTopics > 0
-      done(isTrimmed ? trimmed(fixed.result, query.leastTopics) : fixed, begun)
+      inTurn(outcome.result, () => {
+        const fixed = method.fix ? method.fix(outcome, []) : outcome
+        const isTrimmed = fixed.ok && query.leastTopics > 0
+        const final = isTrimmed ? trimmed(fixed.result, query.leastTopics) : fixed
+        inTurn(outcome.result, () => done(final, begun))
+      })
     }
     pool.send(request, (outcome) => {
       if ('failure' in outcome || outcome.ok || from < 0) return finish(outcome)
@@ -255,6 +258,14 @@ function createLogFetch({ pool, view, cache, timeoutMs, now, branch }: LogsOptio
         () => land({ failure: 'ABORTED' }),
       )
     })
+}
+
+/** From here on each step with a text takes a turn of the event loop of its own: it takes some milliseconds. */
+const longText = 524_288
+
+const inTurn = (text: RawJson, step: () => void): void => {
+  if (text.length > longText) setImmediate(step)
+  else step()
 }
 
 const trimmed = (result: RawJson, least: number): RpcReply => ({

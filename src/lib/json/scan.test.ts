@@ -6,6 +6,7 @@ import {
   measureJson,
   readString,
   scanArray,
+  scanInTurns,
   scanObject,
   skipValue as skip,
   skipSpace,
@@ -27,6 +28,45 @@ const isJson = (text: string): boolean => {
     return false
   }
 }
+
+const skippedInTurns = (text: string, length: number): Promise<number | undefined> =>
+  new Promise((resolve) => scanInTurns(text, 0, ({ skipped }) => resolve(skipped?.to), length))
+
+describe('scanInTurns', () => {
+  test('finds the same end as skipValue, of valid and of damaged values, whatever the length of its parts', async () => {
+    const changed = fc
+      .tuple(fc.json(), fc.nat(), fc.constantFrom('', '"', '\\', '{', ']', ',', '1'))
+      .map(([json, at, junk]) => {
+        const place = at % (json.length + 1)
+        return json.slice(0, place) + junk + json.slice(place + 1)
+      })
+    const text = fc.oneof(fc.json(), changed)
+    await fc.assert(
+      fc.asyncProperty(text, fc.integer({ min: 1, max: 20 }), async (text, length) => {
+        expect(await skippedInTurns(text, length)).toBe(skip(jsonText(text), 0))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('keeps the levels of values that are nested deeper than one number has bits', async () => {
+    const text = `${'[{"a":'.repeat(100)}1${'}]'.repeat(100)}`
+    for (const length of [1, 7, 64]) expect(await skippedInTurns(text, length)).toBe(text.length)
+    expect(await skippedInTurns(text.replace(']}', '}}'), 7)).toBe(-1)
+  })
+
+  test('lets others have a turn between two parts', async () => {
+    let turns = 0
+    const count = () => {
+      turns++
+      immediate = setImmediate(count)
+    }
+    let immediate = setImmediate(count)
+    await skippedInTurns(JSON.stringify(Array.from({ length: 100 }, (_, index) => index)), 10)
+    clearImmediate(immediate)
+    expect(turns).toBeGreaterThan(20)
+  })
+})
 
 describe('skipValue', () => {
   test('finds the end of any value, whatever follows it', () => {

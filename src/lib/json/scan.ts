@@ -31,6 +31,8 @@ export type JsonText = {
   isPlain: boolean
   /** Values that are nested deeper are refused. */
   maxDepth: number
+  /** A value that was scanned before; `to` is -1 when it is not valid. */
+  skipped: { from: number; to: number } | undefined
 }
 
 /** Prepares a text for scanning. */
@@ -38,6 +40,7 @@ export const jsonText = (text: string, maxDepth: number = defaultMaxDepth): Json
   text,
   isPlain: text.length > shortText && !escapeOrControl.test(text),
   maxDepth,
+  skipped: undefined,
 })
 
 /** The next position that holds no white space. */
@@ -75,16 +78,39 @@ function skipEscaped(text: string, from: number): number {
 // The open values as bits, 1 for an object: an array would be allocated for the params of every request.
 const bitsAtOnce = 30
 
+/** Where the scan of a long value is. */
+type Scan = {
+  /** The scan pauses at the first value behind it. */
+  until: number
+  at: number
+  bits: number
+  open: number
+  outer: number[] | undefined
+}
+
+/** What `skipValue` returns when a scan has paused. */
+const paused = -2
+
 /** The position after the value that begins here; -1 when it is not valid JSON or nested too deep. */
-export function skipValue(json: JsonText, from: number, depth = 0): number {
-  const { text, maxDepth } = json
+export function skipValue(json: JsonText, from: number, depth = 0, scan?: Scan): number {
+  const { text, maxDepth, skipped } = json
+  if (skipped !== undefined && skipped.from === from) return skipped.to
   const first = text.charCodeAt(from)
   if (first !== openObject && first !== openArray) return skipScalar(json, from, first)
-  let outer: number[] | undefined
-  let bits = 0
-  let open = 0
-  let at = from
+  let outer = scan?.outer
+  let bits = scan?.bits ?? 0
+  let open = scan?.open ?? 0
+  let at = scan?.at ?? from
+  const until = scan?.until ?? text.length
   for (;;) {
+    if (at > until) {
+      if (!scan) return -1
+      scan.outer = outer
+      scan.bits = bits
+      scan.open = open
+      scan.at = at
+      return paused
+    }
     const char = text.charCodeAt(at)
     if (char === openObject || char === openArray) {
       if (depth + open >= maxDepth) return -1
@@ -121,6 +147,43 @@ export function skipValue(json: JsonText, from: number, depth = 0): number {
       at++
     }
   }
+}
+
+/** A part of a long text. Scanning it takes about 1.5 ms. */
+const partLength = 262_144
+
+/**
+ * Prepares a long text, and scans the value that begins at `from`, a part in each turn of the event loop. A reply of 2.5 MB
+ * blocked all other callers for 15 ms otherwise.
+ */
+export function scanInTurns(
+  text: string,
+  from: number,
+  done: (json: JsonText) => void,
+  length: number = partLength,
+): void {
+  const json: JsonText = {
+    ...{ text, isPlain: true, maxDepth: defaultMaxDepth },
+    skipped: undefined,
+  }
+  const scan: Scan = { until: 0, at: from, bits: 0, open: 0, outer: undefined }
+  const skip = () => {
+    scan.until += length
+    const to = skipValue(json, from, 0, scan)
+    if (to === paused) {
+      setImmediate(skip)
+      return
+    }
+    json.skipped = { from, to }
+    done(json)
+  }
+  const search = (start: number) => {
+    const end = start + length
+    json.isPlain = !escapeOrControl.test(text.slice(start, end))
+    if (json.isPlain && end < text.length) setImmediate(search, end)
+    else setImmediate(skip)
+  }
+  search(0)
 }
 
 function skipKey(json: JsonText, from: number): number {

@@ -1,6 +1,13 @@
 import type { HttpConnections } from './http-connections.ts'
 import type { HttpAnswer } from './http-exchange.ts'
-import { matchReplies, type ScannedReply, scanBatch, scanOneReply } from './reply-scanner.ts'
+import {
+  matchReplies,
+  type OneReply,
+  type ScannedReply,
+  scanBatch,
+  scanOneReply,
+  scanOneReplyInTurns,
+} from './reply-scanner.ts'
 import type { Timers } from './timers.ts'
 import { badReply, type TransportCall, type TransportOutcome, toRequestText } from './transport.ts'
 
@@ -37,10 +44,26 @@ export function takesBatches(
   return promise
 }
 
-/** The outcome of a call that was sent alone. */
-export function readSingle(entry: SentCall, { body, failure }: HttpAnswer): TransportOutcome {
-  if (failure?.failed === 'rate_limited') return failure
-  const reply = scanOneReply(body, () => entry.call.isWhole)
+/** The outcome of a call that was sent alone: at once, or after some turns of the event loop if it is long. */
+export function readSingle(
+  entry: SentCall,
+  answer: HttpAnswer,
+  done: (outcome: TransportOutcome) => void,
+): void {
+  if (answer.failure?.failed === 'rate_limited') done(answer.failure)
+  else
+    scanOneReplyInTurns(
+      answer.body,
+      () => entry.call.isWhole,
+      (reply) => done(outcomeOf(entry, answer, reply)),
+    )
+}
+
+function outcomeOf(
+  entry: SentCall,
+  { failure }: HttpAnswer,
+  reply: OneReply | undefined,
+): TransportOutcome {
   // A JSON-RPC error is an answer whatever status it came with.
   if (!reply || (failure && reply.ok)) return failure ?? badReply('not a JSON-RPC answer')
   if (reply.id !== entry.id) return failure ?? badReply('the id is not the one of the call')

@@ -45,8 +45,11 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
     ...{ connections, timers, now: options.now, ended: queue.wake },
     received: (entries, answer) => {
       if (entries.length > 1) receiveBatch(entries, answer, { queue, finish: exchanges.finish })
-      else
-        exchanges.finish(entries[0]!, 'failed' in answer ? answer : readSingle(entries[0]!, answer))
+      else {
+        const entry = entries[0]!
+        if ('failed' in answer) exchanges.finish(entry, answer)
+        else readSingle(entry, answer, (outcome) => exchanges.finish(entry, outcome))
+      }
     },
   })
   let lastId = questionId

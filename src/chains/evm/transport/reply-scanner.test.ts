@@ -187,3 +187,38 @@ describe('a result that the caller parses', () => {
     expect(scanParsed(text)).toEqual(scanOneReply(text))
   })
 })
+
+describe('a long reply', () => {
+  const inTurns = (text: string) =>
+    new Promise((resolve) =>
+      scanner.scanOneReplyInTurns(Buffer.from(text, 'latin1'), undefined, resolve),
+    )
+  const result = JSON.stringify(
+    Array.from({ length: 20_000 }, (_, id) => ({ id, data: '0xabcdef' })),
+  )
+  const usual = `{"jsonrpc":"2.0","id":7,"result":${result}}`
+
+  test.each([
+    ['in the usual order', usual],
+    ['with its result before its id', `{"jsonrpc":"2.0","result":${result},"id":7}`],
+    ['in any other order', `{"result":${result},"id":7,"jsonrpc":"2.0"}`],
+    ['with spaces', ` { "jsonrpc":"2.0","id":7,"result":${result} }\n`],
+    ['with an escape', usual.replace('0xabcdef', '\\u0041')],
+  ])('%s is read as a short one is', async (_, text) => {
+    expect(text.length).toBeGreaterThan(524_288)
+    const reply = await inTurns(text)
+    expect(reply).toMatchObject({ id: 7, ok: true })
+    expect(reply).toEqual(scanOneReply(text))
+  })
+
+  test.each([
+    ['cut off', usual.slice(0, -100)],
+    ['damaged', usual.replace('},{', '}{')],
+    ['followed by something', `${usual}x`],
+    ['with two results', usual.replace(/\}$/, ',"result":1}')],
+    ['with a control character', usual.replace('0xabcdef', '\n')],
+  ])('%s is none', async (_, text) => {
+    expect(await inTurns(text)).toBeUndefined()
+    expect(scanOneReply(text)).toBeUndefined()
+  })
+})

@@ -8,6 +8,7 @@ import {
   type JsonText,
   jsonText,
   readString,
+  scanInTurns,
   scanObject,
   skipSpace,
   skipValue,
@@ -39,9 +40,33 @@ export type WholeOf = (id: number) => ((result: string) => boolean) | undefined
 /** A whole body that holds one reply and nothing else; undefined when it is incomplete or ambiguous. */
 export function scanOneReply(body: Buffer, wholeOf?: WholeOf): OneReply | undefined {
   const text = body.toString('latin1')
+  return (wholeOf && readParsed(text, wholeOf)) ?? scanOnly(jsonText(text))
+}
+
+/** Longer replies are scanned in parts. */
+const longReply = 524_288
+/** What is written before the result, in the order of most nodes and in that of Nethermind. */
+const beforeResult = /^\{"jsonrpc":"2.0",(?:"id":\d{1,15},)?"result":/
+
+/** The same. A long reply is scanned in several turns of the event loop, so that it delays no other call for long. */
+export function scanOneReplyInTurns(
+  body: Buffer,
+  wholeOf: WholeOf | undefined,
+  done: (reply: OneReply | undefined) => void,
+): void {
+  if (body.length <= longReply) {
+    done(scanOneReply(body, wholeOf))
+    return
+  }
+  const text = body.toString('latin1')
   const parsed = wholeOf && readParsed(text, wholeOf)
-  if (parsed) return parsed
-  const json = jsonText(text)
+  const start = beforeResult.exec(text.slice(0, 64))?.[0].length
+  if (parsed || start === undefined) done(parsed ?? scanOnly(jsonText(text)))
+  else scanInTurns(text, start, (json) => done(scanOnly(json)))
+}
+
+function scanOnly(json: JsonText): OneReply | undefined {
+  const { text } = json
   const reply = scanReply(json, skipSpace(text, 0))
   if (!reply || skipSpace(text, reply.end) !== text.length) return undefined
   const { id, ok, from, to, end } = reply

@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream'
 import WebSocket from 'ws'
 import type { Clock } from '../../../lib/clock.ts'
 import { type CutMessage, createMessageCutter, idOfCut } from './message-cutter.ts'
-import { scanOneReply, type WholeOf } from './reply-scanner.ts'
+import { type OneReply, scanOneReplyInTurns, type WholeOf } from './reply-scanner.ts'
 import type { Timer, Timers } from './timers.ts'
 import {
   badReply,
@@ -164,8 +164,10 @@ export function createWsTransport(
 
   const wholeOf: WholeOf = (id) => pending.get(id)?.call.isWhole
 
-  const receive = (data: Buffer, isBinary: boolean): void => {
-    const reply = scanOneReply(data, wholeOf)
+  const receive = (data: Buffer, isBinary: boolean): void =>
+    scanOneReplyInTurns(data, wholeOf, (reply) => accept(reply, data, isBinary))
+
+  const accept = (reply: OneReply | undefined, data: Buffer, isBinary: boolean): void => {
     if (!reply) {
       receivePush(data.toString('latin1'))
       return
