@@ -154,7 +154,8 @@ export async function startNoisyService(node: 'scripted' | 'anvil'): Promise<Noi
     PORTOLAN_QUOTAS__WEBHOOKS: `${webhookQuota}`,
   }
   const options = scripted ? ['--config', config] : []
-  const args = [main, 'start', ...(scripted ? options : ['--chains', 'c'])]
+  // As the processes of the service that serve requests have it by default (`member.ts`).
+  const args = ['--v8-pool-size=1', main, 'start', ...(scripted ? options : ['--chains', 'c'])]
   const service = spawn(process.execPath, args, {
     ...{ cwd: folder, env, stdio: ['ignore', 'ignore', 'inherit'] as const },
   })
