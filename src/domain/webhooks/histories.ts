@@ -21,6 +21,7 @@ import { readTimes } from '../time-range.ts'
 import { readScope } from '../wallets/scope.ts'
 import { presentHeaders } from './attempt-headers.ts'
 import { getWebhook, getWebhookToSend } from './get-webhook.ts'
+import { pauseAfterPage } from './queue-pages.ts'
 
 // Times are not unique: the id decides the order of equals, so that a page neither repeats nor omits one.
 type Position = [time: number, webhook_history_id: string]
@@ -114,6 +115,7 @@ export const RetryWebhookHistory: WalletHandler<'RetryWebhookHistory'> = async (
   let after: number | undefined = 0
   while (after !== undefined) {
     context.signal.throwIfAborted()
+    const began = performance.now()
     const { count, last }: { count: number; last?: number | undefined } = await context.db
       .transaction()
       .execute(async (trx) => {
@@ -128,6 +130,7 @@ export const RetryWebhookHistory: WalletHandler<'RetryWebhookHistory'> = async (
       })
     retried_count += count
     after = last
+    if (after !== undefined) await pauseAfterPage(began, context.signal)
   }
   return { retried_count }
 }

@@ -1,9 +1,22 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { OperationError } from '../../contract/errors/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import type { WalletScope } from '../../storage/wallets/tables.ts'
 import { lockWebhook, type WebhookRow } from '../../storage/webhooks/webhooks.ts'
 import type { Context } from '../context.ts'
+
+const longestPauseMs = 100
+
+/**
+ * Waits after a page that began then, for as long as the page took. PostgreSQL does not keep the order in which
+ * transactions wait for a row: it wakes the next one, and a page that began at once would lock the row before that runs. So
+ * a block of all organizations waits for one page, and not for as many as there are.
+ */
+export const pauseAfterPage = async (began: number, signal: AbortSignal): Promise<void> => {
+  const pauseMs = Math.min(performance.now() - began, longestPauseMs)
+  await delay(pauseMs, undefined, { signal }).catch(() => signal.throwIfAborted())
+}
 
 /**
  * Changes a webhook and its queue, in transactions of one page each, until a page says that nothing is left
@@ -19,6 +32,7 @@ export async function inQueuePages(
   let isMore = true
   for (let isFirst = true; isMore; isFirst = false) {
     signal.throwIfAborted()
+    const began = performance.now()
     isMore = await db.transaction().execute(async (trx) => {
       // The webhook before its queue, as in every writer.
       const row = isUuid(webhook_id) ? await lockWebhook(trx, scope, webhook_id) : undefined
@@ -26,5 +40,6 @@ export async function inQueuePages(
       if (isFirst && !isOptional) throw new OperationError('WEBHOOK_NOT_FOUND')
       return false
     })
+    if (isMore) await pauseAfterPage(began, signal)
   }
 }
