@@ -49,6 +49,7 @@ async function startPortolan() {
         PORTOLAN_SECURITY__DEVELOPMENT_RULES: 'true',
         PORTOLAN_DATA_DIR: join(dir, 'data'),
         PORTOLAN_CHAINS__C: JSON.stringify({ networks }),
+        PORTOLAN_SERVER__CONNECTIONS_PER_ADDRESS: '100000',
         PORTOLAN_GATEWAY__CONNECTIONS_PER_KEY: '100000',
         PORTOLAN_GATEWAY__SUBSCRIPTIONS_PER_KEY: '100000',
         PORTOLAN_LIMITS__PER_SECOND_LIMIT: '-1',
@@ -72,7 +73,11 @@ function openClients(topic: Topic) {
   children.push(child)
   const order = async (message: object) => {
     child.send(message)
-    const [answer] = await once(child, 'message')
+    const ended = once(child, 'exit').then(() => {
+      throw new Error('the process of the clients ended')
+    })
+    ended.catch(() => {})
+    const [answer] = await Promise.race([once(child, 'message'), ended])
     return answer
   }
   let expected = 0
