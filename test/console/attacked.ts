@@ -72,7 +72,7 @@ export function testAttacks(world: AttackedWorld): void {
         })
         return assets.length >= tokens.length
       },
-      // Beside other files it has taken more than a minute.
+      // Read before its code is in a block, a token is read again some blocks later.
       { timeoutMs: 150_000 },
     )
 

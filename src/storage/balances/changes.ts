@@ -1,5 +1,5 @@
 // Work for balances: which pair of address and asset has to be read, because of which block, and from which head on. Work
-// that fails is postponed by doubling pauses of 32 to 8,192 blocks. The oldest row of a pair then stands for all that are
+// that fails is postponed by doubling pauses of 4 to 8,192 blocks. The oldest row of a pair then stands for all that are
 // due, so a token that always fails collects no rows.
 
 import { sql } from 'kysely'
@@ -80,8 +80,11 @@ const workOf = (pairs: readonly Pair[]) => {
       select * from unnest(${wallet_ids}::uuid[], ${addresses}::bytea[], ${asset_ids}::uuid[]))`
 }
 
-/** Work that cannot be done is tried again after so many blocks, and each time after twice as many. */
-export const firstPostponement = 32
+/**
+ * Work that cannot be done is tried again after so many blocks, and each time after twice as many. Few at first: a token
+ * may be registered before its contract is confirmed. From 32 on, such a token had no balance for 6 minutes on Ethereum.
+ */
+export const firstPostponement = 4
 // About a day on a chain with blocks of twelve seconds.
 const lastPostponement = 8_192
 
