@@ -45,8 +45,8 @@ export function scanOneReply(body: Buffer, wholeOf?: WholeOf): OneReply | undefi
 
 /** Longer replies are scanned in parts. */
 const longReply = 524_288
-/** What is written before the result, in the order of most nodes and in that of Nethermind. */
-const beforeResult = /^\{"jsonrpc":"2.0",(?:"id":\d{1,15},)?"result":/
+/** What is written before the result, in the order of most nodes and in that of Nethermind (its `JsonRpcResponse.cs`). */
+const beforeResult = /^\{"jsonrpc":"2\.0",(?:"id":\d{1,15},)?"result":/
 
 /** The same. A long reply is scanned in several turns of the event loop, so that it delays no other call for long. */
 export function scanOneReplyInTurns(
