@@ -75,13 +75,12 @@ const start = async (
   return { child, pid, base_url: connection!.base_url }
 }
 
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
+/** A killed orphan stays in the table of processes until the process above it collects its status. */
+const isRunning = async (pid: number): Promise<boolean> => {
+  const { stdout } = await run('ps', ['-o', 'stat=', '-p', String(pid)]).catch(() => ({
+    stdout: '',
+  }))
+  return stdout.trim() !== '' && !stdout.trim().startsWith('Z')
 }
 
 // Local chains in one way only: they end with the service, whatever has started it.
@@ -105,7 +104,7 @@ test.each(ways)(
     await ended
     // As a supervisor does: without a pause.
     const next = await start(dataDir, command)
-    expect(isAlive(pid)).toBe(false)
+    expect(await isRunning(pid)).toBe(false)
     expect(next.pid).not.toBe(pid)
     const ready = async () => {
       const answer = await fetch(new URL('/ready', next.base_url))

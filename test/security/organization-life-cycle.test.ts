@@ -43,8 +43,9 @@ test('a disabled organization is refused in every process, and loses nothing', a
   expect(await queued()).toBe(0)
   const enabled = await as('EnableOrganization', { organization_id })
   expect(enabled.json.organization.disable_time).toBeNull()
-  const { wallets } = (await twin.call(tenant.member, 'c/ListWallets', {})).json
-  expect(wallets).toMatchObject([{ wallet_id: json.wallet_id }])
+  // The other process keeps the failure of the key until it is notified of the change.
+  const wallets = async () => (await twin.call(tenant.member, 'c/ListWallets', {})).json.wallets
+  await expect.poll(wallets).toMatchObject([{ wallet_id: json.wallet_id }])
   expect(await queued()).toBe(1)
 })
 
