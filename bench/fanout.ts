@@ -39,7 +39,7 @@ async function startPortolan() {
   const networks = { mainnet: { upstreams: [{ url: node.url }] } }
   const child = spawn(
     process.execPath,
-    [join(here, '../src/main.ts'), 'start', '--chains', 'none'],
+    [join(here, '../bin/portolan.js'), 'start', '--chains', 'none'],
     {
       env: {
         ...process.env,

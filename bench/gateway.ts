@@ -73,7 +73,7 @@ async function startPortolan(stub: string): Promise<{ connection: ConnectionFile
   const networks = { mainnet: upstream(stub), ropsten: upstream(stub.replace('http', 'ws')) }
   const child = spawn(
     process.execPath,
-    [...nodeArgs(), join(here, '../src/main.ts'), 'start', '--chains', 'none'],
+    [...nodeArgs(), join(here, '../bin/portolan.js'), 'start', '--chains', 'none'],
     {
       env: {
         ...process.env,

@@ -17,7 +17,7 @@ const rounds = Number(process.argv[2] ?? 5)
 const seconds = Number(process.argv[3] ?? 60)
 
 const firstId = 900_000
-const main = join(import.meta.dirname, '../src/main.ts')
+const main = join(import.meta.dirname, '../bin/portolan.js')
 
 type Service = {
   pid: number

@@ -21,7 +21,7 @@ const dataDir = await realpath(await mkdtemp(join(tmpdir(), 'portolan-bench-')))
 await chmod(dataDir, 0o711)
 const service = spawn(
   process.execPath,
-  [join(here, '../src/main.ts'), 'start', '--chains', 'none'],
+  [join(here, '../bin/portolan.js'), 'start', '--chains', 'none'],
   {
     env: {
       ...process.env,

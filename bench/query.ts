@@ -72,7 +72,7 @@ async function fillChain(): Promise<{ hashes: string[]; firstBlock: number }> {
 }
 
 const child = () =>
-  spawn(process.execPath, [join(here, '../src/main.ts'), 'start'], {
+  spawn(process.execPath, [join(here, '../bin/portolan.js'), 'start'], {
     env: {
       ...process.env,
       CI: 'true',

@@ -49,7 +49,7 @@ export async function startService({
   const most = '1000000000'
   const child = spawn(
     process.execPath,
-    [join(here, '../src/main.ts'), 'start', '--chains', 'none'],
+    [join(here, '../bin/portolan.js'), 'start', '--chains', 'none'],
     {
       env: {
         ...process.env,

@@ -11,7 +11,7 @@ async function timeStart(dataDir: string, binaries: string): Promise<number> {
   const begun = performance.now()
   const child = spawn(
     process.execPath,
-    [join(import.meta.dirname, '../src/main.ts'), 'start', '--chains', 'none'],
+    [join(import.meta.dirname, '../bin/portolan.js'), 'start', '--chains', 'none'],
     {
       env: {
         ...process.env,

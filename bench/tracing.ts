@@ -34,7 +34,7 @@ type Service = {
 const start = async (name: string, env: Record<string, string>): Promise<Service> => {
   const dataDir = await realpath(await mkdtemp(join(tmpdir(), 'portolan-bench-')))
   await chmod(dataDir, 0o711)
-  const main = join(here, '../src/main.ts')
+  const main = join(here, '../bin/portolan.js')
   const child = spawn(process.execPath, [main, 'start', '--chains', 'none'], {
     env: {
       ...process.env,

@@ -18,18 +18,24 @@ const major = Number(process.versions.node.split('.')[0])
 const cache = process.env.NODE_COMPILE_CACHE || ownCompileCache()
 // Says that the process above is this program on an older Node.
 const launched = 'PORTOLAN_LAUNCHED'
+// The service has one thread of V8 beside the main one, not four: see `app/cluster/member.ts`, which starts all
+// processes but this one. V8 reads it before any of our code runs.
+const flags = process.argv[2] === 'start' ? ['--v8-pool-size=1'] : []
+const args = [...flags, own, ...process.argv.slice(2)]
 
 if (major >= 26) {
+  // Not with a channel to the process above, which would be lost.
+  if (flags.some((flag) => !process.execArgv.includes(flag)) && !process.channel)
+    replaceBy(process.execPath, [...process.execArgv, ...args], process.env)
   if (process.env[launched]) endWithLauncher()
   else endWithNpm()
   if (cache) module.enableCompileCache(cache)
   await import(main)
 } else {
   const node = ownNode()
-  const args = [own, ...process.argv.slice(2)]
   const env = { ...process.env, ...(cache && { NODE_COMPILE_CACHE: cache }) }
   // One process instead of two: signals, kills and exit codes are its own. Node has it since 22.15.
-  if (process.execve && process.platform !== 'win32') process.execve(node, [node, ...args], env)
+  replaceBy(node, args, env)
   endWithNpm()
   const child = spawn(node, args, {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
@@ -39,6 +45,11 @@ if (major >= 26) {
   child.on('exit', (code, signal) => {
     process.exitCode = code ?? (signal ? 1 : 0)
   })
+}
+
+/** Runs a Node in place of this process, where the system and this Node can. */
+function replaceBy(node, args, env) {
+  if (process.execve && process.platform !== 'win32') process.execve(node, [node, ...args], env)
 }
 
 /**

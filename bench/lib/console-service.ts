@@ -32,7 +32,7 @@ export async function startConsoleService(transfers: number): Promise<ConsoleSer
   const child = spawn(
     process.execPath,
     [
-      join(import.meta.dirname, '../../src/main.ts'),
+      join(import.meta.dirname, '../../bin/portolan.js'),
       ...['start', '--chains', 'c', '--no-traffic', '--data-dir', dataDir],
     ],
     {

@@ -93,12 +93,14 @@ const ways: [string, boolean, string[]][] = [
 ]
 
 test.each(ways)(
-  'a killed %s ends the service, and starts again at once',
+  'a killed %s ends the service, which has one thread for garbage, and starts again at once',
   async (_, can, command) => {
     if (!can) return
     const dataDir = join(await freshFolder(), 'data')
     await copyInitializedDataDir(dataDir)
     const { child, pid } = await start(dataDir, command)
+    const { stdout } = await run('ps', ['-ww', '-o', 'args=', '-p', String(pid)])
+    expect(stdout.split(' ')).toContain('--v8-pool-size=1')
     const ended = once(child, 'exit')
     child.kill('SIGKILL')
     await ended

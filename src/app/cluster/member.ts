@@ -33,8 +33,9 @@ const startTimeoutMs = 120_000
  * V8 collects garbage with four more threads in each process, at the priority of the main thread. There are as many
  * processes as cores, so they took its core in turns of 4 ms each. With one thread a forwarded block took 101 and 81 µs of
  * CPU instead of 137 and 135 (two cores, two runs each), and the p99 of calls was a sixth to a third lower.
+ * `bin/portolan.js` gives it to the first process.
  */
-const oneHelper = '--v8-pool-size=1'
+export const oneHelper = '--v8-pool-size=1'
 
 /** Starts a process and waits until it runs; rejects with the reason why it does not. */
 export async function startMember(
