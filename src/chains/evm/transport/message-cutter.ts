@@ -12,6 +12,7 @@ const tailBytes = 64
 const longestHeader = 14
 // Ends the fragments of a message that were passed on before it exceeded the limit.
 const emptyLastFragment = Buffer.of(0x80, 0)
+const nothing = Buffer.alloc(0)
 
 /**
  * Makes a filter for the bytes of one connection. The `ws` package ends the connection when a message
@@ -38,7 +39,7 @@ export function createMessageCutter(options: {
   let dropped = 0
   const head = Buffer.alloc(headBytes)
   let headLength = 0
-  let tail = Buffer.alloc(0)
+  let tail = nothing
 
   const ends = (): CutMessage => ({
     head: Buffer.from(head.subarray(0, headLength)),
@@ -50,7 +51,7 @@ export function createMessageCutter(options: {
     if (isDropped) onCut(ends())
     size = dropped = headLength = 0
     isDropped = false
-    tail = Buffer.alloc(0)
+    tail = nothing
   }
 
   const keepEnds = (payload: Buffer) => {
@@ -74,8 +75,10 @@ export function createMessageCutter(options: {
   }
 
   return (chunk) => {
+    // Nearly all chunks hold whole messages that fit.
+    let at = left + headerLength + size === 0 ? endOfWhole(chunk, maxBytes) : 0
+    if (at === chunk.length) return [chunk]
     const out: Buffer[] = []
-    let at = 0
     // Where the bytes begin that are passed on unchanged.
     let from = 0
     const flush = (to: number) => {
@@ -117,6 +120,21 @@ export function createMessageCutter(options: {
     flush(at)
     return out
   }
+}
+
+/** Where the messages of one frame each end with which a chunk begins, and which the limit allows. */
+function endOfWhole(chunk: Buffer, maxBytes: number): number {
+  let whole = 0
+  while (whole + 4 <= chunk.length && chunk[whole]! >= 0x80) {
+    const short = chunk[whole + 1]!
+    // Longer ones, and those with a mask, take the general way.
+    if (short > 126) return whole
+    const length = short < 126 ? short : chunk[whole + 2]! * 256 + chunk[whole + 3]!
+    const end = whole + (short < 126 ? 2 : 4) + length
+    if (end > chunk.length || length > maxBytes) return whole
+    whole = end
+  }
+  return whole
 }
 
 /** The length of the header, computed from its first bytes. */
