@@ -5,6 +5,8 @@ import { Pool } from 'undici'
 import { afterAll, describe, expect, it } from 'vitest'
 import { type App, startApp } from '../../src/app/app.ts'
 import { loadConfig } from '../../src/app/config/load.ts'
+import { layoutOf } from '../../src/storage/embedded/layout.ts'
+import { findPostmaster } from '../../src/storage/embedded/postmaster.ts'
 import { sendOn } from '../helpers/app.ts'
 import { captureLog, leaksIn, noteSecret } from '../helpers/log-capture.ts'
 import { authHeaders, type Pair } from '../helpers/signer.ts'
@@ -42,8 +44,8 @@ const call = async (app: App, pair: Pair, operation: string, fields: object) => 
   return await sendOn(pool, path, { body, headers }).finally(() => pool.destroy())
 }
 
-const postmaster = async () =>
-  Number((await readFile(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8')).split('\n')[0])
+// Not the first line of its file: that may be a process that has ended, or this one (`disownPidFile`).
+const postmaster = () => findPostmaster(layoutOf(dataDir).data)
 
 describe('the embedded service', () => {
   it('writes a connection file for its owner alone, with credentials that work', async () => {
@@ -66,7 +68,7 @@ describe('the embedded service', () => {
       const domain = `before-${round}`
       const made = await call(app, admin, 'CreateOrganization', { name: 'n', domain })
       expect(made.status).toBe(200)
-      const pid = await postmaster()
+      const pid = (await postmaster())!
       process.kill(pid, 'SIGKILL')
       const statuses = new Set<number>()
       await waitFor(
@@ -74,7 +76,8 @@ describe('the embedded service', () => {
         async () => {
           const { status } = await call(app, admin, 'GetOrganizationByDomain', { domain })
           statuses.add(status)
-          return status === 200 && (await postmaster()) !== pid
+          const now = await postmaster()
+          return status === 200 && now !== undefined && now !== pid
         },
         { timeoutMs: 30_000 },
       )

@@ -166,6 +166,7 @@ const { values } = parseArgs({
     steal: { type: 'string', default: '4' },
     repeats: { type: 'string', default: '40' },
     node: { type: 'string', default: 'scripted' },
+    workers: { type: 'string', default: '1' },
     profile: { type: 'string' },
   },
 })
@@ -187,7 +188,10 @@ const recordProfile = async (service: NoisyService, name: string): Promise<void>
 }
 
 async function runNoisyNeighbours(): Promise<Figure[]> {
-  const service = await startNoisyService(values.node === 'anvil' ? 'anvil' : 'scripted')
+  const service = await startNoisyService(
+    values.node === 'anvil' ? 'anvil' : 'scripted',
+    values.workers,
+  )
   const figures: Figure[] = []
   try {
     const { base_url, fund_url } = service

@@ -71,15 +71,21 @@ const setPriorityOf = (pid: number, priority: number): void => {
 const separateCores = async (service: number): Promise<void> => {
   await pin('1', process.pid)
   await runAtOnce(process.pid, '3')
-  for (const { pid } of await descendants(service)) {
-    await pin('1', pid)
-    setPriorityOf(pid, -10)
+  for (const { pid, command } of await descendants(service)) {
+    if (pid === service || isMember(command)) {
+      // Its other threads collect garbage, and may use both cores.
+      await pin('0,1', pid)
+      for (const thread of await readdir(`/proc/${pid}/task`)) setPriorityOf(Number(thread), -10)
+      await pin('0', pid, [])
+    } else {
+      await pin('1', pid)
+      setPriorityOf(pid, -10)
+    }
   }
-  // Its other threads collect garbage, and may use both cores.
-  await pin('0,1', service)
-  for (const thread of await readdir(`/proc/${service}/task`)) setPriorityOf(Number(thread), -10)
-  await pin('0', service, [])
 }
+
+/** Whether a process below the service is one of its own, and not of the database. */
+const isMember = (command: string): boolean => command.includes('app/cluster/worker')
 
 /**
  * What the abuser's own program does is done on another machine in production, so it gets the rest of its core only: any
@@ -129,7 +135,10 @@ const startNode = async (): Promise<{ child: ChildProcess; url: string }> => {
 }
 
 /** Starts the service on the scripted node, or with a local anvil. */
-export async function startNoisyService(node: 'scripted' | 'anvil'): Promise<NoisyService> {
+export async function startNoisyService(
+  node: 'scripted' | 'anvil',
+  workers: string,
+): Promise<NoisyService> {
   const folder = await mkdtemp(join(tmpdir(), 'portolan-noisy-'))
   // As root the database runs as another user, who must come through.
   await chmod(folder, 0o711)
@@ -148,7 +157,7 @@ export async function startNoisyService(node: 'scripted' | 'anvil'): Promise<Noi
     CI: 'true',
     PORTOLAN_DATA_DIR: dataDir,
     PORTOLAN_PORT: '0',
-    PORTOLAN_SERVER__WORKERS: '1',
+    PORTOLAN_SERVER__WORKERS: workers,
     // Webhooks of this program go to loopback.
     PORTOLAN_SECURITY__DEVELOPMENT_RULES: 'true',
     PORTOLAN_QUOTAS__WEBHOOKS: `${webhookQuota}`,
@@ -193,10 +202,11 @@ export async function startNoisyService(node: 'scripted' | 'anvil'): Promise<Noi
       return credential as Pair
     },
     cpu: async () => {
-      let database = 0
+      let [own, database] = [await cpuOf(service.pid!), 0]
       for (const { pid, command: line } of await descendants(service.pid!))
         if (pid !== service.pid && line.includes('postgres')) database += await cpuOf(pid)
-      return { service: await cpuOf(service.pid!), database }
+        else if (isMember(line)) own += await cpuOf(pid)
+      return { service: own, database }
     },
     stop: async () => {
       await stopChild(service, 'SIGTERM')
