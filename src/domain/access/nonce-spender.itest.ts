@@ -1,5 +1,7 @@
+import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
+import { waitFor } from '../../../test/helpers/wait-for.ts'
 import { systemIds } from '../../lib/ids.ts'
 import { silentLog } from '../../lib/log.ts'
 import { insertOrganization } from '../../storage/access/organizations.ts'
@@ -45,6 +47,30 @@ describe('the nonce spender', () => {
     const outcomes = await Promise.all(Array.from({ length: 300 }, () => spender.spend(use())))
     expect(new Set(outcomes)).toEqual(new Set(['spent']))
     expect(statements).toBeLessThanOrEqual(5)
+  })
+
+  it('starts the next statement beside one that takes long', async () => {
+    const spender = createNonceSpender(database)
+    // The first statement waits for a nonce of which it is not known yet whether it is stored.
+    const nonce = 'slow'
+    const held = Promise.withResolvers<void>()
+    const release = Promise.withResolvers<void>()
+    const other = db.transaction().execute(async (trx) => {
+      const { expire_time } = use()
+      await trx.insertInto('request_nonce').values({ credential_id, nonce, expire_time }).execute()
+      held.resolve()
+      await release.promise
+    })
+    await held.promise
+    const slow = spender.spend(use(nonce))
+    await waitFor('the first statement waits', async () => {
+      const { rows } = await sql`select from pg_locks where not granted`.execute(db)
+      return rows.length > 0
+    })
+    expect(await spender.spend(use())).toBe('spent')
+    release.resolve()
+    await other
+    expect(await slow).toBe('reused')
   })
 
   it('lets one of equal nonces through, over statements and spenders', async () => {

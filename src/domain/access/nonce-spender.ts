@@ -13,9 +13,14 @@ type Waiting = {
   reject(error: unknown): void
 }
 
+/** A statement that takes longer no longer keeps the next one from starting beside it. */
+const patienceMs = 3
+
 /**
- * Collects the nonces that arrive while a statement is under way into the next one. A single caller
- * waits for one commit; under load a hundred callers share it, and its disk flush.
+ * Collects the nonces that arrive in one turn of the event loop, or while a statement is under way, into the next one. A
+ * single caller waits for one commit; under load a hundred callers share it. One statement at a time, unless it is
+ * slow: with two at once there were twice as many of them (10,950 instead of 4,930 for 30,000 requests of 32 connections),
+ * and a request took 16 % more CPU.
  */
 export function createNonceSpender(
   database: Pick<Database, 'db' | 'pool'>,
@@ -28,6 +33,10 @@ export function createNonceSpender(
 ): NonceSpender {
   const waiting: Waiting[] = []
   let running = 0
+  /** When the last statement began. */
+  let began = 0
+  let isStarting = false
+  let isWatching = false
 
   const spendNonces = createSpendNonces(database, memory)
 
@@ -35,6 +44,7 @@ export function createNonceSpender(
     running++
     while (waiting.length > 0) {
       const batch = waiting.splice(0, maxBatch)
+      began = performance.now()
       try {
         const outcomes = await spendNonces(batch.map(({ row }) => row))
         batch.forEach(({ resolve }, index) => {
@@ -47,13 +57,35 @@ export function createNonceSpender(
     running--
   }
 
+  const start = () => {
+    isStarting = false
+    void run()
+  }
+
+  const watch = () => {
+    isWatching = false
+    if (waiting.length === 0) return
+    if (performance.now() - began >= patienceMs) void run()
+    startOrWatch()
+  }
+
+  const startOrWatch = () => {
+    if (running === 0 && !isStarting) {
+      isStarting = true
+      setImmediate(start)
+    } else if (running > 0 && running < statements && !isWatching) {
+      isWatching = true
+      setTimeout(watch, patienceMs)
+    }
+  }
+
   return {
     spend: (row) =>
       new Promise((resolve, reject) => {
         if (waiting.length >= maxWaiting)
           return reject(new OperationError('DATABASE_UNAVAILABLE', { retryAfter: 1 }))
         waiting.push({ row, resolve, reject })
-        if (running < statements) void run()
+        startOrWatch()
       }),
   }
 }
