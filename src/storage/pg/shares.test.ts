@@ -18,7 +18,7 @@ const createBench = () => {
       return seen.waiting
     },
   }
-  const shareOf = createShares(pool, { most: 4, timeoutMs: 60_000, now: () => time })
+  const shareOf = createShares(pool, { alone: 4, beside: 2, timeoutMs: 60_000, now: () => time })
   const running = new Map<string, (() => void)[]>()
   /** Takes a connection and keeps it. */
   const use = (key: string) => {
@@ -133,7 +133,7 @@ test('whatever fails, every task ends, each connection goes back once, and no ca
   await fc.assert(
     fc.asyncProperty(fc.array(task, { maxLength: 60 }), async (tasks: Task[]) => {
       const { pool, seen } = createCountedPool(5)
-      const shareOf = createShares(pool, { most: 4, timeoutMs: 60_000, now: () => 0 })
+      const shareOf = createShares(pool, { alone: 4, beside: 2, timeoutMs: 60_000, now: () => 0 })
       const running = new Map<string, number>()
       let beyond = 0
       const run = ({ key, fails, turns }: Task) =>

@@ -20,7 +20,9 @@ type Share = { used: number; waiting: Set<Waiting> }
 const keptViews = 1_000
 
 type Options = {
-  most: number
+  /** Connections of a caller while no other one uses the pool, and beside others. */
+  alone: number
+  beside: number
   timeoutMs: number
   now?: () => number
 }
@@ -50,20 +52,20 @@ const createAlone = (now: () => number): ((key: string) => boolean) => {
 }
 
 /**
- * The database as one caller may use it: at most `most` of the connections of the pool at a time, and half of that while
+ * The database as one caller may use it: some of the connections of the pool at a time, and fewer while
  * others use it, too: their statements share its cores with what runs for this one. Transactions of one
  * organization wait for each other's locks (one sender, one quota) while they hold a connection; without a share the
  * others would find none left. What waits for its share holds nothing, and gives up after `timeoutMs` as the pool does.
  */
 export const createShares = (
   pool: SharedPool,
-  { most, timeoutMs, now = performance.now.bind(performance) }: Options,
+  { alone, beside, timeoutMs, now = performance.now.bind(performance) }: Options,
 ): ((key: string) => Kysely<Tables>) => {
   const shares = new Map<string, Share>()
   const sweepMs = Math.min(1_000, timeoutMs / 4)
   let isSweeping = false
   const isAlone = createAlone(now)
-  const mostOf = (key: string) => (isAlone(key) ? most : Math.max(1, Math.floor(most / 2)))
+  const mostOf = (key: string) => (isAlone(key) ? alone : beside)
   const views = new LRUCache<string, Kysely<Tables>>({ max: keptViews })
 
   const take = (key: string): Promise<PostgresPoolClient | undefined> | undefined => {
