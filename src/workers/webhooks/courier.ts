@@ -115,14 +115,9 @@ export function startCourier(options: CourierOptions): Courier {
   })
   // What a stop waits for.
   const sending = new Set<Promise<void>>()
-  const seen = {
-    delivered: 0,
-    failed: 0,
-    queued_webhooks: 0,
-    oldest_due_seconds: 0,
-  }
+  const seen = { delivered: 0, failed: 0, queued_webhooks: 0, oldest_due_seconds: 0 }
   const times = createTimes(clock)
-  const look = createLook(db)
+  const queues = createLook(db)
   const outage = createOutage({
     ...{ log, now: clock.now },
     begins: 'claiming deliveries failed, will retry',
@@ -134,16 +129,20 @@ export function startCourier(options: CourierOptions): Courier {
   let soon: NodeJS.Timeout | undefined
   let sleeping: AbortController | undefined
 
-  const wake = (): void => {
+  const continueNow = (): void => {
     isWoken = true
     sleeping?.abort()
+  }
+  const wake = (): void => {
+    queues.forget()
+    continueNow()
   }
   // Receivers that are hungry within a few milliseconds are served together: claims cost the
   // database much the same whatever their number.
   const wakeSoon = (): void => {
     soon ??= setTimeout(() => {
       soon = undefined
-      wake()
+      continueNow()
     }, gatherMs)
   }
   // From the ids of the installation, so that tests can fix the jitter.
@@ -207,7 +206,7 @@ export function startCourier(options: CourierOptions): Courier {
   /** Claims and starts what is due, and says when to look again. */
   const collect = async (): Promise<number> => {
     const now = clock.now()
-    const { queued, isPart } = await look()
+    const { queued, isPart } = await queues.look(now)
     const due = queued.filter(({ first_time }) => first_time.getTime() <= now)
     const later = queued.filter(({ first_time }) => first_time.getTime() > now)
     const times = due.map(({ first_time }) => first_time.getTime())
@@ -229,6 +228,7 @@ export function startCourier(options: CourierOptions): Courier {
         await giveBack(lost)
         await holdBack(lost, options)
       }
+      if (claims.length === wanted.reduce((sum, { count }) => sum + count, 0)) queues.keep()
       // More than fit into one claim: the others come at once.
       if (wanted.length < due.length && claims.length > 0) return now
     }
