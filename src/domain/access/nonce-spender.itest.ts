@@ -64,7 +64,10 @@ describe('the nonce spender', () => {
     await held.promise
     const slow = spender.spend(use(nonce))
     await waitFor('the first statement waits', async () => {
-      const { rows } = await sql`select from pg_locks where not granted`.execute(db)
+      const { rows } = await sql`
+        select from pg_locks l join pg_stat_activity a using (pid)
+        where not l.granted and l.locktype = 'transactionid'
+          and a.datname = current_database()`.execute(db)
       return rows.length > 0
     })
     expect(await spender.spend(use())).toBe('spent')
