@@ -29,6 +29,10 @@ export type WorldWallet = {
   isRemoved?: boolean
 }
 
+/** What names a balance. */
+export const keyOf = (row: { wallet_id: string; address: Buffer; asset_id: string }): string =>
+  `${row.wallet_id}/${row.address.toString('hex')}/${row.asset_id}`
+
 /** Makes random changes of what is tracked, by operations. */
 export const createChanges = (
   { chain, network_id, account, address }: WalletBench,
@@ -40,15 +44,26 @@ export const createChanges = (
     hasRules: boolean
     now: Registered
     wallets: WorldWallet[]
+    /** The head at which a refresh found a balance that was not known before. */
+    first: Map<string, number>
     nextRegistration(): Promise<number>
     /** Runs the tracker until nothing is left to do. */
     run(): Promise<void>
   },
   { pick, chance }: Dice,
 ): (() => Promise<void>) => {
-  const { db, service, callers, tokens, hasRules, now, wallets, nextRegistration, run } = world
+  const { db, service, callers, tokens, hasRules, now, wallets, first, nextRegistration, run } =
+    world
   // Some ask for so many that they are read before they have them.
   const pickConfirmation = () => (service === 'c' && chance(0.2) ? 33 + pick(4) : pick(7))
+  const listKeys = async (wallet_id: string) =>
+    (
+      await db
+        .selectFrom('balance')
+        .select(['wallet_id', 'address', 'asset_id'])
+        .where('wallet_id', '=', wallet_id)
+        .execute()
+    ).map(keyOf)
   /** Tracks a token for a wallet or the organization, or no longer. */
   const changeRule = async (caller: Caller, wallet: string | undefined): Promise<void> => {
     const { organization_id } = caller
@@ -111,7 +126,11 @@ export const createChanges = (
         if (!wallet) return
         const asset_type =
           chance(0.5) || service !== 'c' ? chain.native.asset_type : 'ASSET_TYPE_ERC20'
-        await caller.call('RefreshAssetBalances', { wallet_id: wallet.wallet_id, asset_type })
+        const { wallet_id } = wallet
+        const before = new Set(await listKeys(wallet_id))
+        await caller.call('RefreshAssetBalances', { wallet_id, asset_type })
+        const head = (await findCursor(db, network_id))?.block_number ?? 0
+        for (const key of await listKeys(wallet_id)) if (!before.has(key)) first.set(key, head)
         return
       }
       case 5: {
@@ -169,7 +188,8 @@ export const createChanges = (
           await caller.call('UpdateConfirmation', { wallet_id, confirmation })
           const reached = head - Math.max(wallet.confirmation, 1) + 1
           wallet.confirmed = Math.max(wallet.confirmed, reached)
-          const ahead = chain.canonical().length - 1 - head
+          // Behind after a return to a shorter branch: what was read of the longer one stays until it is taken back.
+          const ahead = Math.max(0, chain.canonical().length - 1 - head)
           wallet.imported = Math.max(wallet.imported, reached + ahead)
           wallet.confirmation = confirmation
         } else if (now.webhooks.length < 4) {

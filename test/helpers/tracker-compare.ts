@@ -1,5 +1,6 @@
 import type { Db } from '../../src/storage/pg/database.ts'
 import { findCursor } from '../../src/storage/tracking/blocks.ts'
+import { keyOf } from './tracker-changes.ts'
 import {
   expectedList,
   expectedTouches,
@@ -90,7 +91,7 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
   const isReopened = world.isReopened()
   for (const row of balances) {
     const { address, asset_type, contract_address, token_id, as_of_block } = row
-    existing.add(`${row.wallet_id}/${address.toString('hex')}/${row.asset_id}`)
+    existing.add(keyOf(row))
     const query = { address, asset: { asset_type, contract_address, token_id } }
     const confirmed = Math.max(0, head - Math.max(row.confirmation, 1) + 1)
     const at = Math.max(as_of_block, confirmed)
@@ -124,6 +125,8 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
             ) ?? 0,
           ) ?? 0,
       ),
+      // What a refresh found first is read again once the head of that moment is confirmed.
+      world.first.get(keyOf(row)) ?? 0,
       world.gapEnd(),
     )
     if (confirmed >= begun && isReopened && !isDeep)
@@ -137,7 +140,7 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
       // A balance that was first seen in a gap is read from where the tracker was when it was filled.
       const seen = Math.max(touch.block_number, world.refilled.get(touch.block_number) ?? 0)
       if (seen + Math.max(wallet.confirmation, 1) - 1 + late > head) continue
-      const key = `${touch.wallet_id}/${touch.address.toString('hex')}/${touch.asset_id}`
+      const key = keyOf(touch)
       check(`balance ${key} is listed`, true, existing.has(key))
     }
 

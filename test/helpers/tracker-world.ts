@@ -71,6 +71,7 @@ export const createWorld = async (
   const due: { webhook: ReferenceWebhook; block_number: number; block_hash: string }[] = []
   /** The head at which a registration was made: nothing before it was tracked. */
   const since = new Map<number, number>()
+  const first = new Map<string, number>()
   let registrations = 0
   const nextRegistration = async () => {
     registrations++
@@ -89,7 +90,7 @@ export const createWorld = async (
   const { grow, fork, comeBack, isSpoiled } = createGrowth(bench, moved, dice)
   const change = createChanges(
     bench,
-    { ...moved, db, callers, now, wallets, nextRegistration, run: () => run() },
+    { ...moved, db, callers, now, wallets, first, nextRegistration, run: () => run() },
     dice,
   )
 
@@ -261,6 +262,7 @@ export const createWorld = async (
     now,
     snapshot,
     since,
+    first,
     pick,
     chance,
     grow,

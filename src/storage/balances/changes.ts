@@ -262,8 +262,10 @@ export const openNewBalances = async (
   const wallet_ids = pairs.map(({ wallet_id }) => wallet_id)
   const addresses = pairs.map(({ address }) => address)
   const asset_ids = pairs.map(({ asset_id }) => asset_id)
+  // A net change of the same block stays. It causes the reading as well, and an earlier reading takes it off until it is
+  // confirmed.
   await sql`
-    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id, network_id,
+    insert into balance_change as c (wallet_id, address, asset_id, block_number, organization_id, network_id,
       due_block, ahead)
     select distinct p.wallet_id, p.address, p.asset_id, ${block_number}::int8, w.organization_id,
       ${network_id}::int2, ${block_number}::int8
@@ -275,5 +277,5 @@ export const openNewBalances = async (
     where not exists (select from balance b where b.wallet_id = p.wallet_id
       and b.address = p.address and b.asset_id = p.asset_id)
     on conflict (wallet_id, address, asset_id, block_number) do update
-      set delta = null, due_block = excluded.due_block, ahead = excluded.ahead`.execute(trx)
+      set due_block = excluded.due_block, ahead = excluded.ahead where c.delta is null`.execute(trx)
 }

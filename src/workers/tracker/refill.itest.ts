@@ -24,14 +24,14 @@ const soon = {
 }
 
 /** A tracked wallet with a webhook, and payments to it. */
-const startSetup = async (service: WalletService) => {
+const startSetup = async (service: WalletService, confirmation = 1) => {
   const setup = await startBench(service)
   const { bench, caller } = setup
   const { account, address, chain, network_id } = bench
   const { wallet_id } = await caller.call('RegisterWallet', {
     name: 'w',
     address: address(1),
-    ...((service === 's' || service === 'c') && { confirmation: 1 }),
+    ...((service === 's' || service === 'c') && { confirmation }),
   })
   const webhook_id = await addWebhook(bench, caller, 1)
   const pay = (value: bigint) => ({ movements: [{ from: account(9), to: account(1), value }] })
@@ -235,6 +235,39 @@ it('balances are read again because of a gap that is filled before its turn', as
   )
   await waitFor('the second one', async () => (await balance()) === '1000012')
 })
+
+it.each(['c', 's'] as const)(
+  'a balance of %s that is first seen in a gap counts each later change when that is confirmed',
+  async (service) => {
+    const { chain, bench, caller, pay, start, ...setup } = await startSetup(service, 3)
+    const request = {
+      wallet_id: setup.wallet_id,
+      asset_type: service === 'c' ? 'ASSET_TYPE_C' : 'ASSET_TYPE_S',
+    }
+    const balance = async () => (await caller.call('ListAssets', request)).assets[0]?.balance
+    start(soon)
+    await settled(bench)
+    chain.spoil(1, 'unreadable')
+    chain.mine([pay(10n)])
+    chain.mine([pay(1n)])
+    // The cursor is at a block that changes the balance itself when the gap is filled.
+    chain.mine([pay(2n)])
+    await settled(bench)
+    expect(await setup.gaps()).toEqual([[1, 1]])
+    chain.spoil(1, 'whole')
+    await setup.dueNow()
+    await waitFor('the gap is filled', async () => (await setup.gaps()).length === 0)
+    expect(await balance()).toBeUndefined()
+    const seen: unknown[] = []
+    for (let left = 3; left > 0; left--) {
+      chain.mine()
+      await settled(bench)
+      seen.push(await balance())
+    }
+    const after = (...values: bigint[]) => String(values.reduce((a, b) => a + b, 1_000_000n))
+    expect(seen).toEqual([after(10n, 1n), after(10n, 1n, 2n), after(10n, 1n, 2n)])
+  },
+)
 
 it('that a network was traced is remembered', async () => {
   const { chain, pay, bench, start } = await startSetup('c')
