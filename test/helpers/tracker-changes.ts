@@ -55,7 +55,7 @@ export const createChanges = (
   const { db, service, callers, tokens, hasRules, now, wallets, first, nextRegistration, run } =
     world
   // Some ask for so many that they are read before they have them.
-  const pickConfirmation = () => (service === 'c' && chance(0.2) ? 33 + pick(4) : pick(7))
+  const pickConfirmation = () => (chance(0.2) ? 33 + pick(4) : pick(7))
   const listKeys = async (wallet_id: string) =>
     (
       await db

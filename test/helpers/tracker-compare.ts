@@ -137,8 +137,10 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
       const wallet = wallets.find(({ wallet_id }) => wallet_id === touch.wallet_id)!
       // A deep wallet is read when the tracker has caught up, in batches of fifty.
       const late = wallet.confirmation > 32 ? 50 : 0
-      // A balance that was first seen in a gap is read from where the tracker was when it was filled.
-      const seen = Math.max(touch.block_number, world.refilled.get(touch.block_number) ?? 0)
+      // Of a chain with net changes, a balance that was first seen in a gap is read from where the tracker was when it was
+      // filled.
+      const filled = chain.balances === 'delta' ? world.refilled.get(touch.block_number) : undefined
+      const seen = Math.max(touch.block_number, filled ?? 0)
       if (seen + Math.max(wallet.confirmation, 1) - 1 + late > head) continue
       const key = keyOf(touch)
       check(`balance ${key} is listed`, true, existing.has(key))

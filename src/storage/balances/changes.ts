@@ -252,30 +252,38 @@ export const reopenBalances = async (
     on conflict (wallet_id, address, asset_id, block_number) do nothing`.execute(trx)
 }
 
-/** Lets the balances of pairs be read at a block where none is known yet. */
+/**
+ * Lets balances be read that are not known yet, because of blocks behind the head. Of each pair these are the first of its
+ * blocks, which a reorganization leaves alone for longest, and those that lack confirmations at the head.
+ */
 export const openNewBalances = async (
   trx: Db,
-  pairs: readonly Pair[],
-  { network_id, block_number }: { network_id: number; block_number: number },
+  touched: readonly (Pair & { block_number: number })[],
+  { network_id, head }: { network_id: number; head: number },
 ): Promise<void> => {
-  if (pairs.length === 0) return
-  const wallet_ids = pairs.map(({ wallet_id }) => wallet_id)
-  const addresses = pairs.map(({ address }) => address)
-  const asset_ids = pairs.map(({ asset_id }) => asset_id)
+  if (touched.length === 0) return
+  const wallet_ids = touched.map(({ wallet_id }) => wallet_id)
+  const addresses = touched.map(({ address }) => address)
+  const asset_ids = touched.map(({ asset_id }) => asset_id)
+  const block_numbers = touched.map(({ block_number }) => block_number)
+  const depth = sql`greatest(w.confirmation, 1)`
   // A net change of the same block stays. It causes the reading as well, and an earlier reading takes it off until it is
   // confirmed.
   await sql`
     insert into balance_change as c (wallet_id, address, asset_id, block_number, organization_id, network_id,
       due_block, ahead)
-    select distinct p.wallet_id, p.address, p.asset_id, ${block_number}::int8, w.organization_id,
-      ${network_id}::int2, ${block_number}::int8
-        + case when w.confirmation > ${deepConfirmation} then 0
-          else greatest(w.confirmation, 1) - 1 end,
+    select p.wallet_id, p.address, p.asset_id, p.block_number, w.organization_id, ${network_id}::int2,
+      case when w.confirmation > ${deepConfirmation} then ${head}::int8
+        else p.block_number + ${depth} - 1 end,
       case when w.confirmation > ${deepConfirmation} then true end
-    from unnest(${wallet_ids}::uuid[], ${addresses}::bytea[], ${asset_ids}::uuid[])
-      p (wallet_id, address, asset_id) join wallet w on w.wallet_id = p.wallet_id
-    where not exists (select from balance b where b.wallet_id = p.wallet_id
-      and b.address = p.address and b.asset_id = p.asset_id)
+    from (
+      select distinct *, min(block_number) over (partition by wallet_id, address, asset_id) as first
+      from unnest(${wallet_ids}::uuid[], ${addresses}::bytea[], ${asset_ids}::uuid[],
+        ${block_numbers}::int8[]) p (wallet_id, address, asset_id, block_number)) p
+    join wallet w on w.wallet_id = p.wallet_id
+    where (p.block_number = p.first or p.block_number + ${depth} - 1 > ${head}::int8)
+      and not exists (select from balance b where b.wallet_id = p.wallet_id
+        and b.address = p.address and b.asset_id = p.asset_id)
     on conflict (wallet_id, address, asset_id, block_number) do update
       set due_block = excluded.due_block, ahead = excluded.ahead where c.delta is null`.execute(trx)
 }

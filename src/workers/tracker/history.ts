@@ -97,10 +97,15 @@ async function storeOnce(
     const all = rows.flatMap((row) => row.transfers)
     const found = choose ? await choose(trx, all) : all
     const added = await insertMissingTransfers(trx, found)
-    // Balances are read from the present; those that were first touched here do not exist yet. A fee touches the balance of
-    // the coin without a transfer of it.
+    // Balances that exist are read again after a gap; those that were first touched here do not exist yet. A fee touches
+    // the balance of the coin without a transfer of it.
     const touched = choose ? added : [...added, ...rows.flatMap((row) => row.changes)]
-    await openNewBalances(trx, touched, { network_id, block_number: cursor.block_number })
+    const head = cursor.block_number
+    // Once more at the head: an address that was registered lately was not matched with the blocks in between. Nodes of
+    // chains with net changes answer for the present only, from which unknown changes cannot be taken off.
+    const atHead = touched.map((one) => ({ ...one, block_number: head }))
+    const opened = chain.balances === 'delta' ? atHead : [...touched, ...atHead]
+    await openNewBalances(trx, opened, { network_id, head })
     const context = { network_id, service: chain.service, now, limits }
     await noteBackfilled(trx, context, blocks, added)
     for (const { block, content } of contents) {

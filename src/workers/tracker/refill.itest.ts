@@ -257,7 +257,6 @@ it.each(['c', 's'] as const)(
     chain.spoil(1, 'whole')
     await setup.dueNow()
     await waitFor('the gap is filled', async () => (await setup.gaps()).length === 0)
-    expect(await balance()).toBeUndefined()
     const seen: unknown[] = []
     for (let left = 3; left > 0; left--) {
       chain.mine()
@@ -268,6 +267,26 @@ it.each(['c', 's'] as const)(
     expect(seen).toEqual([after(10n, 1n), after(10n, 1n, 2n), after(10n, 1n, 2n)])
   },
 )
+
+it('a balance that is first seen in a gap is read although the block at which it was filled left the chain', async () => {
+  const { chain, bench, caller, pay, start, ...setup } = await startSetup('c', 4)
+  const request = { wallet_id: setup.wallet_id, asset_type: 'ASSET_TYPE_C' }
+  const balance = async () => (await caller.call('ListAssets', request)).assets[0]?.balance
+  const tracker = start(soon)
+  await settled(bench)
+  chain.spoil(1, 'unreadable')
+  chain.mine([pay(10n)])
+  chain.mine()
+  chain.mine()
+  await settled(bench)
+  chain.spoil(1, 'whole')
+  await setup.dueNow()
+  await waitFor('the gap is filled', async () => (await setup.gaps()).length === 0)
+  chain.reorganize(1, [[], []])
+  await settled(bench)
+  expect(await balance()).toBe('1000010')
+  await tracker.stop()
+})
 
 it('that a network was traced is remembered', async () => {
   const { chain, pay, bench, start } = await startSetup('c')
