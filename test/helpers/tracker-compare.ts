@@ -87,6 +87,14 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
     ])
     .execute()
   const existing = new Set<string>()
+  const touches = blocks.flatMap((block) =>
+    expectedTouches(chain, network_id, block, world.snapshot()),
+  )
+  /** The blocks of gaps that were filled, for each balance that they touch. */
+  const filled = Map.groupBy(
+    touches.filter(({ block_number }) => world.refilled.has(block_number)),
+    keyOf,
+  )
   // After a gap all balances are read again, once its end has the confirmations of every shallow wallet.
   const isReopened = world.isReopened()
   for (const row of balances) {
@@ -114,7 +122,7 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
     // What moved before the registration shows once the head of that moment is confirmed.
     const address_since = world.now.addresses.get(own(row.organization_id, address))
     const contract_since = world.now.contracts.get(own(row.organization_id, contract_address))
-    const begun = Math.max(
+    const registered = Math.max(
       world.since.get(address_since?.registration ?? 0) ?? 0,
       world.since.get(contract_since ?? 0) ?? 0,
       ...['', row.wallet_id].map(
@@ -125,26 +133,31 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
             ) ?? 0,
           ) ?? 0,
       ),
-      // What a refresh found first is read again once the head of that moment is confirmed.
-      world.first.get(keyOf(row)) ?? 0,
+    )
+    const begun = Math.max(
+      registered,
       world.gapEnd(),
+      // What is found by a refresh, or in a gap before the registration, is read again once the head of that moment is
+      // confirmed.
+      world.first.get(keyOf(row)) ?? 0,
+      ...(filled.get(keyOf(row)) ?? [])
+        .filter(({ block_number }) => block_number <= registered)
+        .map(({ block_number }) => world.refilled.get(block_number)!),
     )
     if (confirmed >= begun && isReopened && !isDeep)
       check(`${what}, up to ${at}`, String(chain.balanceAt(query, at)), String(row.balance))
   }
-  for (const block of blocks)
-    for (const touch of expectedTouches(chain, network_id, block, world.snapshot())) {
-      const wallet = wallets.find(({ wallet_id }) => wallet_id === touch.wallet_id)!
-      // A deep wallet is read when the tracker has caught up, in batches of fifty.
-      const late = wallet.confirmation > 32 ? 50 : 0
-      // Of a chain with net changes, a balance that was first seen in a gap is read from where the tracker was when it was
-      // filled.
-      const filled = chain.balances === 'delta' ? world.refilled.get(touch.block_number) : undefined
-      const seen = Math.max(touch.block_number, filled ?? 0)
-      if (seen + Math.max(wallet.confirmation, 1) - 1 + late > head) continue
-      const key = keyOf(touch)
-      check(`balance ${key} is listed`, true, existing.has(key))
-    }
+  for (const touch of touches) {
+    const { confirmation } = wallets.find(({ wallet_id }) => wallet_id === touch.wallet_id)!
+    // A deep wallet is read when the tracker has caught up, in batches of fifty.
+    const late = confirmation > 32 ? 50 : 0
+    // Of a chain with net changes, a balance that was first seen in a gap is read from where the tracker was when it was
+    // filled.
+    const seen = chain.balances === 'delta' ? world.refilled.get(touch.block_number) : undefined
+    const from = Math.max(touch.block_number, seen ?? 0)
+    if (from + Math.max(confirmation, 1) - 1 + late > head) continue
+    check(`balance ${keyOf(touch)} is listed`, true, existing.has(keyOf(touch)))
+  }
 
   for (const webhook of world.now.webhooks) {
     const rows = await db
