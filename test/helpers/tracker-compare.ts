@@ -95,8 +95,6 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
     touches.filter(({ block_number }) => world.refilled.has(block_number)),
     keyOf,
   )
-  // After a gap all balances are read again, once its end has the confirmations of every shallow wallet.
-  const isReopened = world.isReopened()
   for (const row of balances) {
     const { address, asset_type, contract_address, token_id, as_of_block } = row
     existing.add(keyOf(row))
@@ -106,7 +104,8 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
     const what = `balance ${asset_type} of ${address.toString('hex')} as of ${as_of_block}`
     check(`${what}, read at a block that is there`, true, as_of_block <= head)
     if (as_of_block > head) continue
-    // Net changes continue being added meanwhile.
+    // After a gap all balances are read again. Net changes continue being added meanwhile.
+    const isReopened = world.isReopened(Math.max(row.confirmation, 1))
     if (chain.balances === 'delta' && !isReopened) continue
     check(what, String(chain.balanceAt(query, as_of_block)), String(row.balance))
     // Read at the newest block, which may be later than the one that was to be read.

@@ -186,12 +186,15 @@ export const createWorld = async (
     return true
   }
 
-  /** Whether all balances were read again after the last gap, once its end had their confirmations. */
-  const isReopened = (): boolean => {
+  /**
+   * Whether the balances of shallow wallets were read again after the last gap, once its end had their confirmations; or those
+   * of a wallet with that many confirmations.
+   */
+  const isReopened = (own = 1): boolean => {
     const shallow = wallets
       .filter(({ isRemoved, confirmation }) => !isRemoved && confirmation <= 32)
       .map(({ confirmation }) => confirmation)
-    return chain.canonical().length - 1 >= gapEnd + Math.max(1, ...shallow) - 1
+    return chain.canonical().length - 1 >= gapEnd + Math.max(own, ...shallow) - 1
   }
 
   /** Runs the tracker until nothing is left to do, or for some steps; it dies and begins again. */
@@ -216,9 +219,8 @@ export const createWorld = async (
         await noteProgress(before ?? chain.canonical().length - 1)
       }
       if (!more) {
-        // What follows by net changes is right already, at any time: there is nothing to repair. Only after
-        // a gap it is not until all balances were read again.
-        if (chain.balances === 'delta' && isReopened())
+        // What follows by net changes is right already, or waits for a reading: there is nothing to repair.
+        if (chain.balances === 'delta')
           repairs += (await reconcilePage(tools, undefined, never)).differences.length
         return
       }

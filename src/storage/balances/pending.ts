@@ -58,6 +58,30 @@ export const insertPending = async (
 }
 
 /**
+ * Postpones readings that this head makes due and that hold changes of a gap, whose end is `known_from`, until that is
+ * confirmed: no net change tells these apart. The node was ahead when they were read, and the gap was found later. Says how many
+ * there were.
+ */
+export const postponeUnknown = async (
+  trx: Db,
+  reading: { network_id: number; head: number; known_from: number; limit: number },
+): Promise<number> => {
+  const { network_id, head, known_from, limit } = reading
+  const { numAffectedRows } = await sql`
+    with early as materialized (
+      select address, wallet_id, asset_id, block_number from balance_pending
+      where network_id = ${network_id} and due_block <= ${head}
+        and since_block < ${known_from} and block_number >= ${known_from}
+      order by due_block limit ${limit} for update)
+    update balance_pending p set since_block = ${known_from},
+      due_block = greatest(p.block_number, ${known_from}::int8 + greatest(w.confirmation, 1) - 1)
+    from early e join wallet w on w.wallet_id = e.wallet_id
+    where p.address = e.address and p.wallet_id = e.wallet_id and p.asset_id = e.asset_id
+      and p.block_number = e.block_number`.execute(trx)
+  return Number(numAffectedRows ?? 0n)
+}
+
+/**
  * Makes balances of readings that this head makes due, and gives them; the newest of each pair counts.
  * Net changes that the reading holds and that are not confirmed are taken off: they are added when they
  * are. Of what is not tracked any more nothing is stored.

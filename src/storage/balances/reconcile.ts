@@ -49,7 +49,8 @@ export type Difference = BalancePair & { expected: bigint; found: bigint; block_
  * Compares balances that follow by net changes with what was read at a block that the cursor has
  * reached: the balance and the changes up to that block that wait for their confirmation must add up
  * to it. A wrong balance is corrected by the difference, so that waiting changes continue waiting. Balances
- * that are beyond the block, or are going to be read again anyway, are left alone.
+ * that are beyond the block, are going to be read again anyway, or have a reading that waits for its confirmation, are left
+ * alone.
  */
 export const repairBalances = async (
   trx: Db,
@@ -72,7 +73,9 @@ export const repairBalances = async (
       order by b.wallet_id, b.address, b.asset_id for update of b),
     waiting as (
       select h.wallet_id, h.address, h.asset_id, coalesce(sum(c.delta), 0) as delta,
-        bool_or(c.block_number is not null and c.delta is null) as unsure
+        bool_or(c.block_number is not null and c.delta is null) or exists (
+          select 1 from balance_pending p where p.address = h.address
+            and p.wallet_id = h.wallet_id and p.asset_id = h.asset_id) as unsure
       from held h left join balance_change c
         on c.wallet_id = h.wallet_id and c.address = h.address and c.asset_id = h.asset_id
           and c.block_number > h.as_of_block

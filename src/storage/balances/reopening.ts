@@ -17,6 +17,13 @@ export const reopenAllBalances = async (
       wallet_id = null, address = null, asset_id = null`.execute(trx)
 }
 
+/** Whether balances are still to be read again because of a gap. */
+export const isReopening = async (trx: Db, network_id: number): Promise<boolean> => {
+  const { rows } = await sql`
+    select 1 from balance_reopening where network_id = ${network_id}`.execute(trx)
+  return rows.length > 0
+}
+
 /** Lets what is still to be read again be read at an earlier block, because others left the chain. */
 export const lowerReopening = async (
   trx: Db,

@@ -10,10 +10,11 @@ import {
   deferBalanceChanges,
   listDueBalances,
 } from '../../storage/balances/changes.ts'
-import { applyPending, findStanding } from '../../storage/balances/pending.ts'
+import { applyPending, findStanding, postponeUnknown } from '../../storage/balances/pending.ts'
 import { reopenPage } from '../../storage/balances/reopening.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { awaitCursor } from '../../storage/tracking/blocks.ts'
+import { findGapEnd } from '../../storage/tracking/gaps.ts'
 import { assertLease } from '../../storage/tracking/leases.ts'
 import type { TrackerTools } from '../tracker/tools.ts'
 import { settleBacklog } from './backlog.ts'
@@ -101,6 +102,13 @@ async function confirmPending(
   head: number,
 ): Promise<number> {
   const now = new Date(clock.now())
+  if (chain.balances === 'delta') {
+    const known_from = await findGapEnd(trx, network_id)
+    const unknown = { network_id, head, known_from, limit: pendingPerRound }
+    const postponed = await postponeUnknown(trx, unknown)
+    // There may be more of them.
+    if (postponed > 0) return postponed
+  }
   const applied = await applyPending(trx, { network_id, head, limit: pendingPerRound, now })
   if (chain.reorganizes)
     await rememberReadings(trx, applied, { network_id, reading_id: randomUUIDv7() })

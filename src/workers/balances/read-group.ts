@@ -9,6 +9,7 @@ import {
 } from '../../storage/balances/changes.ts'
 import { insertPending, type PendingReading } from '../../storage/balances/pending.ts'
 import { awaitCursor } from '../../storage/tracking/blocks.ts'
+import { findGapEnd } from '../../storage/tracking/gaps.ts'
 import { assertLease } from '../../storage/tracking/leases.ts'
 import type { TrackerTools } from '../tracker/tools.ts'
 import { holdRead, keyOfWork, readPairs } from './read-pairs.ts'
@@ -31,18 +32,21 @@ export async function readGroup(
 ): Promise<void> {
   const { db, clock, network_id, chain, lease } = tools
   const { at, newest, pairs } = group
+  const isDelta = chain.balances === 'delta'
+  // The net changes of blocks in a gap are never known.
+  const knownFrom = isDelta ? await findGapEnd(db, network_id) : 0
   // Nodes are called here, before the transaction: no lock is held while a node may be slow.
   const all = (await readPairs(chain, pairs, at, signal)).map((reading, index): Read => {
     const { confirmation, block_number } = pairs[index]!
     const { as_of_block } = reading
-    // Every net change since the block that made the work is known, and can be taken off again.
-    const since_block = chain.balances === 'delta' ? block_number : as_of_block
+    // Net changes of later blocks are known, and can be taken off again.
+    const since_block = isDelta ? Math.max(block_number, knownFrom) : as_of_block
     return {
       ...reading,
       since_block,
       due_block: Math.max(as_of_block, dueBlockOf(since_block, confirmation)),
       // On chains that follow by net changes the nodes answer for the present only.
-      isKept: group.isKept || (chain.balances === 'delta' && confirmation > 1),
+      isKept: group.isKept || (isDelta && confirmation > 1),
     }
   })
   const now = new Date(clock.now())

@@ -69,6 +69,41 @@ it('finds balances that differ from the chain, reports and corrects them', async
   expect(tracker.status().reconciliation?.repaired).toBe(1)
 })
 
+it.each([3, 34])(
+  'leaves a change in a gap to the reading that waits for %i confirmations',
+  async (confirmation) => {
+    const network = `gap-${confirmation}`
+    const bench = await createWalletBench(db, 's', { network })
+    const { chain, network_id, account, address } = bench
+    const caller = await bench.createCaller()
+    const { wallet_id } = await caller.call('RegisterWallet', {
+      ...{ name: 'w', confirmation, address: address(1), import_asset: true },
+    })
+    const tracker = startTracker({
+      ...{ db, clock: systemClock, log: silentLog, holder: randomUUID() },
+      ...{ name: { chain: chain.service, network }, network_id, chain },
+      reconcile: { firstMs: 10, everyMs: 10 },
+      patience: { unreadableMs: 0, silentMs: 0 },
+    })
+    onTestFinished(tracker.stop)
+    const request = { wallet_id, asset_type: 'ASSET_TYPE_S' }
+    const balance = async () => (await caller.call('ListAssets', request)).assets[0]?.balance
+    await waitFor('the beginning', () => tracker.status().block_number === 0)
+    for (let block = 1; block < confirmation; block++) chain.mine()
+    await waitFor('the first balance', async () => (await balance()) === '1000000')
+    chain.spoil(confirmation, 'unreadable')
+    chain.mine([{ movements: [{ from: account(2), to: account(1), value: 5n }] }])
+    chain.mine()
+    await waitFor('the gap', () => tracker.status().block_number === confirmation + 1)
+    const goal = tracker.status().reconciliation!.checked + 3
+    await waitFor('compared', () => tracker.status().reconciliation!.checked >= goal)
+    expect(await balance()).toBe('1000000')
+    for (let block = 1; block < confirmation; block++) chain.mine()
+    await waitFor('the change is confirmed', async () => (await balance()) === '1000005')
+    expect(tracker.status().reconciliation?.repaired).toBe(0)
+  },
+)
+
 it('reads again what was read before tracking began', async () => {
   const bench = await createWalletBench(db, 's', { network: 'begins-later' })
   const { chain, network_id, account, address } = bench

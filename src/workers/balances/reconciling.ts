@@ -10,6 +10,7 @@ import {
   pageBalances,
   repairBalances,
 } from '../../storage/balances/reconcile.ts'
+import { isReopening } from '../../storage/balances/reopening.ts'
 import { recordRepairs } from '../../storage/balances/rounds.ts'
 import { findCursor, lockCursor } from '../../storage/tracking/blocks.ts'
 import { assertLease } from '../../storage/tracking/leases.ts'
@@ -69,6 +70,8 @@ export async function reconcilePage(
     await assertLease(trx, lease.name, lease.epoch)
     // Alone at the cursor: work that waits in a backlog must be seen, too.
     await lockCursor(trx, network_id)
+    // Changes in a gap are not known. They count when it is confirmed, by a reading of every balance.
+    if (await isReopening(trx, network_id)) return []
     await expandBacklogs(trx, network_id)
     const now = new Date(clock.now())
     const repaired = await repairBalances(trx, found, now)
