@@ -17,19 +17,22 @@ export function packRequestHeaders(options: {
   traceparent: string | undefined
 }): string {
   const { custom, signature, traceparent } = options
-  const headers: Header[] = [
-    ...(traceparent === undefined ? [] : [['traceparent', traceparent] as Header]),
-    // Our own name is no secret, and is sent with most requests.
-    ...Object.entries(custom).map(
-      ([name, value]): Header => [
-        name,
-        name === 'user-agent' && value === userAgent ? value : null,
-      ],
-    ),
-    ['webhook-signature', signature],
-  ]
-  return JSON.stringify(headers)
+  let packed = packedCustom.get(custom)
+  if (packed === undefined) {
+    const headers = Object.entries(custom).map(([name, value]): Header => {
+      // Our own name is no secret, and is sent with most requests.
+      return [name, name === 'user-agent' && value === userAgent ? value : null]
+    })
+    packed = headers.map((header) => `${JSON.stringify(header)},`).join('')
+    packedCustom.set(custom, packed)
+  }
+  const trace = traceparent === undefined ? '' : `["traceparent","${traceparent}"],`
+  // Written out: neither value has a character that JSON would escape.
+  return `[${trace}${packed}["webhook-signature","${signature}"]]`
 }
+
+// The same for all attempts of a receiver.
+const packedCustom = new WeakMap<Readonly<Record<string, string>>, string>()
 
 /** The name of the service in its requests. */
 export const userAgent = 'Portolan'
@@ -38,16 +41,28 @@ export const userAgent = 'Portolan'
 export function packResponseHeaders(
   headers: Readonly<Record<string, string | string[] | undefined>>,
 ): string | null {
-  const kept: Header[] = []
-  let bytes = 0
-  for (const [name, values] of Object.entries(headers))
+  const all: Header[] = []
+  // Of what JSON makes of them at most: six bytes for a character, and some for the brackets.
+  let most = 0
+  for (const name of Object.keys(headers)) {
+    const values = headers[name]
     for (const value of Array.isArray(values) ? values : [values ?? '']) {
-      const header: Header = [name, secretHeaders.has(name.toLowerCase()) ? null : value]
-      bytes += Buffer.byteLength(JSON.stringify(header)) + 1
-      if (bytes > maxHeaderBytes) return JSON.stringify(kept)
-      kept.push(header)
+      all.push([name, secretHeaders.has(name.toLowerCase()) ? null : value])
+      most += 6 * (name.length + value.length) + 12
     }
-  return kept.length > 0 ? JSON.stringify(kept) : null
+  }
+  if (all.length === 0) return null
+  return JSON.stringify(most > maxHeaderBytes ? firstOf(all) : all)
+}
+
+/** The first headers that fit. */
+function firstOf(headers: readonly Header[]): Header[] {
+  let bytes = 0
+  const end = headers.findIndex((header) => {
+    bytes += Buffer.byteLength(JSON.stringify(header)) + 1
+    return bytes > maxHeaderBytes
+  })
+  return end === -1 ? [...headers] : headers.slice(0, end)
 }
 
 const present = (headers: readonly Header[]) =>
