@@ -151,9 +151,10 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
     // A deep wallet is read when the tracker has caught up, in batches of fifty.
     const late = confirmation > 32 ? 50 : 0
     // Of a chain with net changes, a balance that was first seen in a gap is read from where the tracker was when it was
-    // filled.
-    const seen = chain.balances === 'delta' ? world.refilled.get(touch.block_number) : undefined
-    const from = Math.max(touch.block_number, seen ?? 0)
+    // filled, and no first reading counts before the end of a gap is confirmed.
+    const isDelta = chain.balances === 'delta'
+    const seen = isDelta ? Math.max(world.gapEnd(), world.refilled.get(touch.block_number) ?? 0) : 0
+    const from = Math.max(touch.block_number, seen)
     if (from + Math.max(confirmation, 1) - 1 + late > head) continue
     check(`balance ${keyOf(touch)} is listed`, true, existing.has(keyOf(touch)))
   }
