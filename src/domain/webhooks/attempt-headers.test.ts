@@ -10,7 +10,7 @@ const attempt_time = new Date('2026-11-16T12:00:00.900Z')
 
 test('a request shows what was sent, without the values of custom headers', () => {
   const request_headers = packRequestHeaders({
-    custom: { 'user-agent': 'Portolan', Authorization: 'Bearer secret' },
+    custom: ['user-agent', 'Portolan', 'Authorization', 'Bearer secret'],
     signature: 'v1,abc',
     traceparent: '00-11-22-01',
   })
@@ -34,7 +34,7 @@ test('a request shows what was sent, without the values of custom headers', () =
 
 test('a custom user agent is masked too', () => {
   const packed = packRequestHeaders({
-    ...{ custom: { 'user-agent': 'token' }, signature: 's', traceparent: undefined },
+    ...{ custom: ['user-agent', 'token'], signature: 's', traceparent: undefined },
   })
   expect(packed).not.toContain('token')
 })

@@ -12,18 +12,21 @@ const secretHeaders = new Set(['set-cookie', 'authorization', 'proxy-authorizati
  * receiver. Headers that follow from the attempt are added when it is shown.
  */
 export function packRequestHeaders(options: {
-  custom: Readonly<Record<string, string>>
+  /** Names and values in turn. */
+  custom: readonly string[]
   signature: string
   traceparent: string | undefined
 }): string {
   const { custom, signature, traceparent } = options
   let packed = packedCustom.get(custom)
   if (packed === undefined) {
-    const headers = Object.entries(custom).map(([name, value]): Header => {
+    packed = ''
+    for (let at = 0; at < custom.length; at += 2) {
+      const [name, value] = [custom[at]!, custom[at + 1]!]
       // Our own name is no secret, and is sent with most requests.
-      return [name, name === 'user-agent' && value === userAgent ? value : null]
-    })
-    packed = headers.map((header) => `${JSON.stringify(header)},`).join('')
+      const kept = name === 'user-agent' && value === userAgent ? value : null
+      packed += `${JSON.stringify([name, kept] satisfies Header)},`
+    }
     packedCustom.set(custom, packed)
   }
   const trace = traceparent === undefined ? '' : `["traceparent","${traceparent}"],`
@@ -32,7 +35,7 @@ export function packRequestHeaders(options: {
 }
 
 // The same for all attempts of a receiver.
-const packedCustom = new WeakMap<Readonly<Record<string, string>>, string>()
+const packedCustom = new WeakMap<readonly string[], string>()
 
 /** The name of the service in its requests. */
 export const userAgent = 'Portolan'

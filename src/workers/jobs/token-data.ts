@@ -38,7 +38,7 @@ async function download(
   { fetch }: TokenDataTools,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const headers = { accept: 'application/json' }
+  const headers = ['accept', 'application/json']
   const limits = { timeoutMs, maxBytes: longest, signal }
   const answer = await fetch.request({ url, method: 'GET', headers, ...limits })
   const { status, body, truncated } = answer

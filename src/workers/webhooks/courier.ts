@@ -114,7 +114,8 @@ export function startCourier(options: CourierOptions): Courier {
     },
   })
   // What a stop waits for.
-  const sending = new Set<Promise<void>>()
+  let sending = 0
+  let onIdle = (): void => {}
   const seen = { delivered: 0, failed: 0, queued_webhooks: 0, oldest_due_seconds: 0 }
   const times = createTimes(clock)
   const queues = createLook(db)
@@ -158,12 +159,16 @@ export function startCourier(options: CourierOptions): Courier {
     )
   }
 
-  const start = (delivery: PendingDelivery): void => {
-    const running = deliver(delivery).catch((error: unknown) => {
+  /** Sends a delivery and those that follow it; never throws. */
+  const start = async (delivery: PendingDelivery): Promise<void> => {
+    sending++
+    try {
+      await deliver(delivery)
+    } catch (error) {
       log.error({ err: error, ...idsOf(delivery) }, 'internal delivery error, will retry')
-    })
-    sending.add(running)
-    void running.finally(() => sending.delete(running))
+    }
+    sending--
+    if (sending === 0) onIdle()
   }
 
   const deliver = async (delivery: PendingDelivery): Promise<void> => {
@@ -197,7 +202,7 @@ export function startCourier(options: CourierOptions): Courier {
       })
       // While stopping, what would be sent next is given back for other processes.
       if (stopping.signal.aborted) dropped.push(...next)
-      else next.forEach(start)
+      else for (const one of next) void start(one)
       if (dropped.length > 0) await giveBack(dropped)
       if (isHungry || dropped.length > 0) wakeSoon()
     }
@@ -288,7 +293,9 @@ export function startCourier(options: CourierOptions): Courier {
       await running
       await giveBack(lanes.drain())
       const timer = setTimeout(() => aborting.abort(), stopTimeoutMs)
-      while (sending.size > 0) await Promise.all(sending)
+      const idle = Promise.withResolvers<void>()
+      onIdle = idle.resolve
+      if (sending > 0) await idle.promise
       clearTimeout(timer)
       await recorder.stop()
     },
@@ -310,7 +317,7 @@ const roomIn = ({ waiting }: Pick<ReturnType<typeof createRecorder>, 'waiting'>)
  */
 async function startInTurns(
   deliveries: readonly PendingDelivery[],
-  start: (delivery: PendingDelivery) => void,
+  start: (delivery: PendingDelivery) => unknown,
 ): Promise<void> {
   let started = 0
   let last: string | undefined

@@ -223,9 +223,9 @@ describe('where the operator allows an address', () => {
   })
 
   test.each([
-    ['a line break in a header', { 'x-a': 'b\r\nhost: evil' }],
-    ['a line break in a name', { 'x-a\r\nx-b': 'c' }],
-    ['a length of its own', { 'content-length': '3' }],
+    ['a line break in a header', ['x-a', 'b\r\nhost: evil']],
+    ['a line break in a name', ['x-a\r\nx-b', 'c']],
+    ['a length of its own', ['content-length', '3']],
   ])('%s is not sent', async (_name, headers) => {
     const client = allowed()
     reached = []

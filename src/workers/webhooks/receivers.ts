@@ -18,8 +18,8 @@ export type Endpoint = {
   is_failing: boolean
   /** The newest first; those before it while they still sign. */
   secrets: readonly Buffer[]
-  /** By their names as registered. */
-  headers: Readonly<Record<string, string>>
+  /** Names as registered, and values, in turn. */
+  headers: readonly string[]
 }
 
 // Sealed values that were opened; unsealing costs a hash and a cipher for each attempt otherwise.
@@ -59,14 +59,14 @@ export function createReceivers({ db, sealer, log }: { db: Db; sealer: Sealer; l
     const byName = new Map<string, WebhookHeaderRow>()
     // In this order: the specific one wins.
     for (const header of [...shared, ...mine]) byName.set(header.header_key.toLowerCase(), header)
-    const custom = Object.fromEntries(
-      [...byName.values()].map(({ header_key, header_value_sealed, webhook_header_id }) => [
+    const custom = [...byName.values()].flatMap(
+      ({ header_key, header_value_sealed, webhook_header_id }) => [
         header_key,
         open(header_value_sealed, headerContext(webhook_header_id)).toString('utf8'),
-      ]),
+      ],
     )
     // Spelled otherwise, theirs would go out beside ours.
-    return byName.has('user-agent') ? custom : { 'user-agent': userAgent, ...custom }
+    return byName.has('user-agent') ? custom : ['user-agent', userAgent, ...custom]
   }
 
   return {

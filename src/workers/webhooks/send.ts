@@ -52,19 +52,22 @@ export async function send(
   const timestamp = Math.floor(attempt_time / 1000)
   const body = bodyOf(claim)
   const signature = sign(receiver.secrets, { id: webhook_history_id, timestamp, body })
+  // The names of ours cannot be registered (`domain/webhooks/headers.ts`).
+  // biome-ignore format: names and values in turn
+  const headers = [
+    ...receiver.headers,
+    'content-type', 'application/json',
+    'webhook-id', webhook_history_id,
+    'webhook-timestamp', `${timestamp}`,
+    'webhook-signature', signature,
+  ]
+  const traceparent = span && !receiver.headers.some(isTraceparent) ? span.traceparent : undefined
+  if (traceparent !== undefined) headers.push('traceparent', traceparent)
   const outcome = await http
     .request({
       url: receiver.webhook_endpoint,
       method: 'POST',
-      headers: {
-        ...(span && { traceparent: span.traceparent }),
-        // Before ours: a registered header cannot replace those of Standard Webhooks.
-        ...receiver.headers,
-        'content-type': 'application/json',
-        'webhook-id': webhook_history_id,
-        'webhook-timestamp': `${timestamp}`,
-        'webhook-signature': signature,
-      },
+      headers,
       body,
       timeoutMs,
       maxBytes,
@@ -99,7 +102,7 @@ export async function send(
     error: is_delivered ? null : errorOf(outcome),
     response_body: answer && answer.body.length > 0 ? answer.body : null,
     request_headers: packRequestHeaders({
-      ...{ custom: receiver.headers, signature, traceparent: span?.traceparent },
+      ...{ custom: receiver.headers, signature, traceparent },
     }),
     response_headers: answer ? packResponseHeaders(answer.headers) : null,
     next_attempt_time: next === undefined ? null : new Date(next),
@@ -107,6 +110,10 @@ export async function send(
     was_failing: receiver.is_failing,
   }
 }
+
+/** Receivers may have registered one of their own. */
+const isTraceparent = (text: string, at: number): boolean =>
+  at % 2 === 0 && text.toLowerCase() === 'traceparent'
 
 const errorOf = (outcome: GuardedAnswer | GuardedFetchError): string =>
   outcome instanceof GuardedFetchError
