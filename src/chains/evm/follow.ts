@@ -79,10 +79,9 @@ export async function* follow(
         continue
       }
       const next = position.number + 1
-      let blocks: ChainBlock[]
+      let fetched: ChainBlock[]
       try {
-        blocks = await ahead.take(next, head.number)
-        tracing.isExpected ||= blocks.some(({ isTraced }) => isTraced === true)
+        fetched = await ahead.take(next, head.number)
         missingSince = undefined
       } catch (error) {
         if (!(error instanceof BlockMissingError)) throw error
@@ -105,8 +104,10 @@ export async function* follow(
         missingSince = undefined
         continue
       }
+      const blocks = tracing.isExpected ? fetched : untilUntraced(fetched)
+      tracing.isExpected ||= blocks.some(({ isTraced }) => isTraced === true)
       const linked = takeCanonical(tools, takeLinked(position, blocks))
-      if (linked.length < blocks.length) ahead.forget()
+      if (linked.length < fetched.length) ahead.forget()
       if (linked.length > 0) {
         position = linked.at(-1)!
         yield { kind: 'blocks', blocks: linked, head: head.number }
@@ -119,6 +120,18 @@ export async function* follow(
     unsubscribe()
     own.abort()
   }
+}
+
+/**
+ * The blocks before the first that is not traced although one before it is. It was fetched when traces were not expected
+ * yet, and is fetched again.
+ */
+function untilUntraced(blocks: ChainBlock[]): ChainBlock[] {
+  const traced = blocks.findIndex(({ isTraced }) => isTraced === true)
+  const untraced = blocks.findIndex(
+    ({ isTraced }, index) => isTraced === false && traced !== -1 && index > traced,
+  )
+  return untraced === -1 ? blocks : blocks.slice(0, untraced)
 }
 
 /** As many of the blocks as the canonical chain does not contradict. */

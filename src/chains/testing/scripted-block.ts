@@ -42,7 +42,7 @@ export type ScriptedBlock = ChainBlock & {
   transactions: readonly (ScriptedTransaction & { hash: Buffer })[]
   balances: ReadonlyMap<string, bigint>
   /** The same block without a trace of its calls. */
-  untraced(): ChainBlock
+  untraced(isExpected: boolean): ChainBlock
 }
 
 /** The name of a balance. */
@@ -207,10 +207,10 @@ export function createScriptedBlock(options: {
     ...block,
     transactions,
     balances,
-    untraced: () => ({
+    untraced: (isExpected) => ({
       ...block,
       isTraced: false,
-      lacks: 'not traced',
+      ...(isExpected && { lacks: 'not traced' }),
       decode: (tracked) => {
         const content = decode(tracked)
         const movements = content.movements.filter(({ ordinal }) => !isInner(ordinal))

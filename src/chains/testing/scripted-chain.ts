@@ -11,6 +11,7 @@ import {
   type ChainEvent,
   ChainUnavailableError,
   type Family,
+  type Position,
   UnreadableError,
 } from '../chain.ts'
 import type { TokenInfo } from '../tokens.ts'
@@ -119,14 +120,16 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
     blocks = blocks.slice(0, length)
   }
 
-  const give = (block: ScriptedBlock): ChainBlock => {
+  // As real nodes: only where traces are expected, a block without them lacks something.
+  const give = (block: ScriptedBlock, isExpected: boolean): ChainBlock => {
     const how = spoiled.get(block.number)
     if (how === 'unreadable') throw new UnreadableError(`block ${block.number} cannot be read`)
-    return how === 'untraced' ? block.untraced() : block
+    return how === 'untraced' ? block.untraced(isExpected) : block
   }
 
-  async function* follow(after: BlockRef, signal: AbortSignal): AsyncGenerator<ChainEvent> {
-    let position = after
+  async function* follow(after: Position, signal: AbortSignal): AsyncGenerator<ChainEvent> {
+    let position: BlockRef = after
+    let isExpected = after.isTraced === true
     for (;;) {
       await pass(signal)
       const next = position.number + 1
@@ -145,12 +148,13 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
         }
         position = to
       } else if (blocks[next]) {
-        const some = [give(blocks[next])]
+        const some = [give(blocks[next], isExpected)]
         while (some.length < batch) {
           const block = blocks[next + some.length]
           if (!block || spoiled.get(block.number) === 'unreadable') break
-          some.push(give(block))
+          some.push(give(block, isExpected))
         }
+        isExpected ||= some.some(({ isTraced }) => isTraced === true)
         yield { kind: 'blocks', blocks: some, head: head().number }
         position = some.at(-1)!
       } else await Promise.race([news, aborted(signal)])
@@ -181,11 +185,11 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
       return blocks[number]
     },
     follow,
-    block: async (number, _, signal) => {
+    block: async (number, { isTraced = false }, signal) => {
       await pass(signal)
       const block = blocks[number]
       if (!block || number < lowest) throw new BlockMissingError(`no node has block ${number}`)
-      return give(block)
+      return give(block, isTraced)
     },
     newest: () => head().number,
     readBalances: async (queries, ref, signal): Promise<BalanceReading[]> => {

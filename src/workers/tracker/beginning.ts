@@ -35,22 +35,29 @@ export async function requireIdentity(
     )
 }
 
+/** The cursor with all that following from it needs; undefined before the first start. */
+export async function findPosition({
+  db,
+  network_id,
+}: Pick<TrackerTools, 'db' | 'network_id'>): Promise<Position | undefined> {
+  const cursor = await findCursor(db, network_id)
+  if (!cursor) return undefined
+  const { block_number: number, block_hash: hash, detail } = cursor
+  const lacks = await findGapAt(db, network_id, number)
+  const isTraced = await findTraced(db, network_id)
+  return { number, hash, detail, isTraced, ...(lacks !== undefined && { lacks }) }
+}
+
 /** The cursor, or the head of the chain at the first start: blocks before it are for `portolan backfill`. */
 export async function findBeginning(
   tools: TrackerTools,
   others: readonly NetworkName[] | undefined,
   signal: AbortSignal,
 ): Promise<Position> {
-  const { db, network_id, chain } = tools
   await requireIdentity(tools, signal, others)
-  const cursor = await findCursor(db, network_id)
-  if (cursor) {
-    const { block_number: number, block_hash: hash, detail } = cursor
-    const lacks = await findGapAt(db, network_id, number)
-    const isTraced = await findTraced(db, network_id)
-    return { number, hash, detail, isTraced, ...(lacks !== undefined && { lacks }) }
-  }
-  const head = await chain.head(signal)
+  const position = await findPosition(tools)
+  if (position) return position
+  const head = await tools.chain.head(signal)
   await storeBeginning(tools, head)
   return head
 }

@@ -170,7 +170,10 @@ it('an untraced block notifies only of its internal transfers once it is traced'
   const { account } = bench
   start(soon)
   await settled(bench)
-  chain.spoil(1, 'untraced')
+  // From this block on, traces are expected.
+  chain.mine([{ movements: [{ from: account(9), to: account(8), value: 1n }] }])
+  await settled(bench)
+  chain.spoil(2, 'untraced')
   chain.mine([
     {
       movements: [
@@ -182,17 +185,17 @@ it('an untraced block notifies only of its internal transfers once it is traced'
   chain.mine()
   await settled(bench)
   expect(await setup.values()).toEqual([5])
-  expect(await setup.gaps()).toEqual([[1, 1]])
+  expect(await setup.gaps()).toEqual([[2, 2]])
   await setup.dueNow()
   chain.mine()
   await settled(bench)
-  expect(await setup.gaps()).toEqual([[1, 1]])
+  expect(await setup.gaps()).toEqual([[2, 2]])
   // Nodes that do not trace do not close it, and neither does a backfill.
   const { network_id } = bench
   const range = { db, clock: systemClock, network_id, chain, from: 1 }
   const { signal } = new AbortController()
   expect(await runBackfill({ ...range, signal })).toMatchObject({ closed: 0, transfers: 0 })
-  chain.spoil(1, 'whole')
+  chain.spoil(2, 'whole')
   await setup.dueNow()
   await waitFor('the gap is filled', async () => (await setup.gaps()).length === 0)
   chain.mine()
@@ -212,6 +215,9 @@ it('balances are read again because of a gap that is filled before its turn', as
     return (await caller.call('ListAssets', request)).assets[0]?.balance
   }
   start(soon)
+  await settled(bench)
+  // From this block on, traces are expected.
+  chain.mine([{ movements: [{ from: account(9), to: account(8), value: 1n }] }])
   await settled(bench)
   const mineUntraced = async (value: bigint) => {
     const number = chain.canonical().length

@@ -9,6 +9,7 @@ import { waitFor } from '../../../test/helpers/wait-for.ts'
 import type { AssetKey } from '../../contract/records/assets.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { findCursor } from '../../storage/tracking/blocks.ts'
+import { listOpenGaps } from '../../storage/tracking/gaps.ts'
 import { findAncestor } from './reorg.ts'
 
 const database = await freshDatabase()
@@ -156,6 +157,20 @@ describe('a reorganization in c', () => {
     const values = (await listAll(caller, request)).map(({ value }) => value)
     expect(values).not.toContain('3')
   })
+})
+
+it('a block after a reorganization that no node traces is a gap, as before', async () => {
+  const { bench, start } = await startBench('c')
+  const { chain, account, network_id } = bench
+  start({ refill: { everyMs: 3_600_000 } })
+  await settled(bench)
+  const inner = { from: account(8), to: account(1), value: 7n, isInner: true }
+  chain.mine([{ movements: [inner] }])
+  await settled(bench)
+  chain.spoil(1, 'untraced')
+  chain.reorganize(1, [[{ movements: [inner] }], []])
+  await settled(bench)
+  expect(await listOpenGaps(db, network_id)).toMatchObject([{ from_block: 1, to_block: 1 }])
 })
 
 it('a chain that does not reorganize stops at a foreign history, with nothing lost', async () => {

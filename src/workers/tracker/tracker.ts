@@ -23,7 +23,7 @@ import { startSettling } from '../balances/settling.ts'
 import { createMonths } from '../janitor/months.ts'
 import { type HeldLease, type LeasedState, startLeased } from '../lease.ts'
 import { createAddressRulesStore } from './address-rules.ts'
-import { findBeginning } from './beginning.ts'
+import { findBeginning, findPosition } from './beginning.ts'
 import { findReadable } from './find-readable.ts'
 import { type RefillTimes, startRefilling } from './refill.ts'
 import { startReleasing } from './releasing.ts'
@@ -370,7 +370,8 @@ async function reorganize(
       seen.isReleaseLeft = await rollBack(tools, ancestor)
       seen.reorganizations++
       log.info({ ...name, to: ancestor.number }, 'chain reorganized')
-      return ancestor
+      // As it is stored: without what is known of the network, an untraced block would not be a gap.
+      return (await findPosition(tools)) ?? ancestor
     }
     await clock.sleep(waitForBranchMs, signal)
   }
