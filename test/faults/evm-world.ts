@@ -91,8 +91,8 @@ export const runEvmWorld = async (
   const addressOf = (number: number) =>
     `0x${(0x5eed00000000 + seed * 256 + number).toString(16).padStart(40, '0')}`
   const [loud, ledger, rebasing] = [addressOf(1), addressOf(2), addressOf(3)]
-  for (const one of [loud, ledger]) await anvil.call('anvil_setCode', [one, silentCodes.ledger])
-  await anvil.call('anvil_setCode', [rebasing, silentCodes.rebasing])
+  for (const one of [loud, ledger, rebasing])
+    await anvil.call('anvil_setCode', [one, silentCodes.ledger])
   await anvil.call('evm_mine')
   const network = `evm-${seed}-${Date.now()}`
   const bench = await createWalletBench(db, 'c', { network })
@@ -141,7 +141,9 @@ export const runEvmWorld = async (
     await wallet(3, tracked.slice(1, 4), [coin, loud]),
   ]
   const wallets = [...shallow, await wallet(deep, tracked.slice(2, 4), [coin, multi])]
+  // Once they are registered: these answer what no decimals can be.
   await anvil.call('anvil_setCode', [loud, loudCode(loudKinds[seed % loudKinds.length]!)])
+  await anvil.call('anvil_setCode', [rebasing, silentCodes.rebasing])
   await anvil.call('evm_mine')
   node.keepStates(keptStates)
 
