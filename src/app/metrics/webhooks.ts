@@ -1,12 +1,12 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { CourierStatus, CourierTimings } from '../../workers/webhooks/courier.ts'
+import type { Courier, CourierStatus } from '../../workers/webhooks/courier.ts'
 import { showHistogram } from './show.ts'
 
 /** Exports the counters of the courier, read on each scrape. */
 export function registerWebhookMetrics(
   registry: Registry,
   status: () => CourierStatus,
-  timings: () => CourierTimings,
+  timings: Courier['timings'],
 ): void {
   const registers = [registry]
   new Counter({

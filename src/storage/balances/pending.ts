@@ -59,8 +59,8 @@ export const insertPending = async (
 
 /**
  * Postpones readings that this head makes due and that hold changes of a gap, whose end is `known_from`, until that is
- * confirmed: no net change tells these apart. The node was ahead when they were read, and the gap was found later. Says how many
- * there were.
+ * confirmed: these changes are in no row that could be subtracted. The node was ahead when they were read, and the gap was found
+ * later. Says how many there were.
  */
 export const postponeUnknown = async (
   trx: Db,

@@ -290,8 +290,8 @@ it('a first balance of s shows changes in a gap when they are confirmed, not bef
     await settled(bench)
     seen.push(await balance())
   }
-  // The change of block 1 is confirmed at 4. The node answers for the present, in which nothing tells the unknown change of
-  // block 2 apart.
+  // The change of block 1 is confirmed at 4. The node answers for the present, from which the unknown change of block 2 cannot
+  // be subtracted.
   expect(seen).toEqual([undefined, undefined, '1000011'])
 })
 

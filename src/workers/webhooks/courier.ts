@@ -5,12 +5,6 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Clock, toTimestamp } from '../../lib/clock.ts'
-import {
-  callBounds,
-  createHistogram,
-  type HistogramCounts,
-  waitBounds,
-} from '../../lib/histogram.ts'
 import type { Ids } from '../../lib/ids.ts'
 import type { Log } from '../../lib/log.ts'
 import { createOutage } from '../../lib/outage.ts'
@@ -26,6 +20,7 @@ import { createLook } from './look.ts'
 import { createReceivers } from './receivers.ts'
 import { createRecorder } from './recorder.ts'
 import { send } from './send.ts'
+import { type CourierTimings, createTimes } from './times.ts'
 
 /** How to build a courier. */
 export type CourierOptions = {
@@ -65,17 +60,6 @@ export type CourierStatus = {
   last_error_time: string | null
 }
 
-/** How long deliveries took, in seconds. */
-export type CourierTimings = {
-  /** Attempts, from the connection to the answer. */
-  delivered: HistogramCounts
-  failed: HistogramCounts
-  /** From the creation of a notification to the attempt that was accepted, retries included. */
-  latency: HistogramCounts
-  /** From the time of its block, the wait for confirmations included. */
-  fromBlock: HistogramCounts
-}
-
 /** Delivers due notifications until it is stopped. */
 export type Courier = {
   /** Says that something may be due. */
@@ -113,9 +97,7 @@ export function startCourier(options: CourierOptions): Courier {
       if (isStarved) wakeSoon()
     },
   })
-  // What a stop waits for.
-  let sending = 0
-  let onIdle = (): void => {}
+  const sending = createSending()
   const seen = { delivered: 0, failed: 0, queued_webhooks: 0, oldest_due_seconds: 0 }
   const times = createTimes(clock)
   const queues = createLook(db)
@@ -161,14 +143,13 @@ export function startCourier(options: CourierOptions): Courier {
 
   /** Sends a delivery and those that follow it; never throws. */
   const start = async (delivery: PendingDelivery): Promise<void> => {
-    sending++
+    sending.begin()
     try {
       await deliver(delivery)
     } catch (error) {
       log.error({ err: error, ...idsOf(delivery) }, 'internal delivery error, will retry')
     }
-    sending--
-    if (sending === 0) onIdle()
+    sending.end()
   }
 
   const deliver = async (delivery: PendingDelivery): Promise<void> => {
@@ -293,11 +274,27 @@ export function startCourier(options: CourierOptions): Courier {
       await running
       await giveBack(lanes.drain())
       const timer = setTimeout(() => aborting.abort(), stopTimeoutMs)
-      const idle = Promise.withResolvers<void>()
-      onIdle = idle.resolve
-      if (sending > 0) await idle.promise
+      await sending.ended()
       clearTimeout(timer)
       await recorder.stop()
+    },
+  }
+}
+
+/** Counts what is being sent, which a stop waits for: a set of promises costs each delivery more. */
+function createSending() {
+  let count = 0
+  let onNone = (): void => {}
+  return {
+    begin: () => void count++,
+    end: () => {
+      count--
+      if (count === 0) onNone()
+    },
+    ended: async (): Promise<void> => {
+      const none = Promise.withResolvers<void>()
+      onNone = none.resolve
+      if (count > 0) await none.promise
     },
   }
 }
@@ -344,44 +341,6 @@ function beginSpan(tracing: Tracing, { claim }: PendingDelivery): Span | undefin
   }
   const fields = { ...ids, 'portolan.retry': retry_step }
   return below && tracing.begin({ name: 'deliver', below, fields })
-}
-
-/** Measures how long deliveries take. */
-function createTimes(clock: Clock) {
-  const delivered = createHistogram(callBounds)
-  const failed = createHistogram(callBounds)
-  const latency = createHistogram(waitBounds)
-  const fromBlock = createHistogram(waitBounds)
-  return {
-    measure: (
-      { claim }: PendingDelivery,
-      { isWell, begun, trace_id }: { isWell: boolean; begun: number; trace_id: string | undefined },
-    ): void => {
-      const taken = isWell ? delivered : failed
-      taken.add((performance.now() - begun) / 1000, trace_id)
-      if (!isWell) return
-      const now = clock.now()
-      latency.add(Math.max(0, now - claim.create_time.getTime()) / 1000, trace_id)
-      const blockTime = blockTimeOf(claim.data)
-      if (blockTime !== undefined) fromBlock.add(Math.max(0, now - blockTime) / 1000, trace_id)
-    },
-    read: (): CourierTimings => ({
-      delivered: delivered.read(),
-      failed: failed.read(),
-      latency: latency.read(),
-      fromBlock: fromBlock.read(),
-    }),
-  }
-}
-
-/**
- * The time of the block that a notification is about; undefined where it is about none. A search in
- * the text: parsing every body would cost more than the figure is worth.
- */
-function blockTimeOf(data: string): number | undefined {
-  const text = /"transfer_time": ?"([^"]{1,40})"/.exec(data)?.[1]
-  const time = text === undefined ? Number.NaN : Date.parse(text)
-  return Number.isNaN(time) ? undefined : time
 }
 
 const idsOf = ({ claim: { webhook_id, webhook_history_id } }: PendingDelivery) => ({
