@@ -47,12 +47,15 @@ export async function settleBalances(
   const head = standing.block_number
   const newest = { number: head, hash: standing.block_hash }
   let done = 0
-  // Net changes need no node: they are added in one statement, also while all nodes are down.
-  if (chain.balances === 'delta')
+  if (standing.has_pending) done += await write(tools, (trx) => confirmPending(trx, tools, head))
+  if (chain.balances === 'delta') {
+    // All readings first: one that holds more than the net changes, as after a gap, would be older than the balance.
+    if (done > 0) return done
+    // These need no node: they are added in one statement, also while all nodes are down.
     done += await write(tools, (trx) =>
       applyDeltas(trx, { network_id, head, now: new Date(clock.now()) }),
     )
-  if (standing.has_pending) done += await write(tools, (trx) => confirmPending(trx, tools, head))
+  }
   // A pair may be due twice: to be corrected at an early block, and to be read ahead at the newest one.
   const rows = await listDueBalances(db, { network_id, head, limit: rowsPerRound })
   const { ahead = [], others = [] } = Object.groupBy(rows, ({ ahead }) =>

@@ -130,3 +130,44 @@ describe('balances after blocks that no node has', () => {
     expect(await work(network_id)).toBe(0)
   })
 })
+
+it('a reading that is confirmed together with a later net change is not lost', async () => {
+  const network = 'both-due'
+  const bench = await createWalletBench(db, 's', { network })
+  const { chain, network_id, account, address } = bench
+  const caller = await bench.createCaller()
+  const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', confirmation: 3 })
+  const name = `tracker:s:${network}`
+  const lease = await acquireLease(db, { name, holder: randomUUID(), ttl_ms: 600_000 })
+  const tools: TrackerTools = {
+    ...{ db, network_id, chain, clock: systemClock, window: 256 },
+    lease: { name, epoch: lease!.epoch },
+  }
+  const settle = async () => {
+    while ((await settleBalances(tools, never)) > 0);
+  }
+  const store = async (...movements: { to: Buffer; from: Buffer; value: bigint }[][]) => {
+    for (const some of movements) chain.mine([{ movements: some }])
+    const blocks = chain.canonical().slice(-movements.length)
+    await createMonths(db)(blocks.map(({ time }) => time))
+    for (const block of blocks) await storeBlocks(tools, [block])
+  }
+  const pay = (value: bigint) => [{ from: account(9), to: account(1), value }]
+  await storeBeginning(tools, chain.canonical()[0]!)
+  await settle()
+  await caller.call('RegisterAddress', { wallet_id, address: address(1), import_asset: true })
+  await store([], [])
+  await settle()
+  const { number, hash } = chain.canonical().at(-1)!
+  const lost = chain.mine([{ movements: pay(5n) }])
+  await storeGap(tools, { number, hash }, { kind: 'gap', from: 3, to: lost, reason: 'unreadable' })
+  await store([], [], [])
+  // Until the balance was read again, and not until it is stored.
+  const isRead = () =>
+    count('select count(*) from balance_pending where network_id = $1', network_id)
+  while ((await isRead()) === 0) await settleBalances(tools, never)
+  await store(pay(1n), [], [])
+  await settle()
+  const { assets } = await caller.call('ListAssets', { wallet_id, asset_type: 'ASSET_TYPE_S' })
+  expect(assets).toMatchObject([{ balance: '1000006' }])
+})
