@@ -86,6 +86,22 @@ export const findGapAt = async (
       .executeTakeFirst()
   )?.reason
 
+/** Whether some of these blocks are in an open gap. */
+export const isInGap = async (
+  db: Db,
+  network_id: number,
+  { from, to }: { from: number; to: number },
+): Promise<boolean> =>
+  (await db
+    .selectFrom('tracker_gap')
+    .select('from_block')
+    .where('network_id', '=', network_id)
+    .where('close_time', 'is', null)
+    .where('from_block', '<=', to)
+    .where('to_block', '>=', from)
+    .limit(1)
+    .executeTakeFirst()) !== undefined
+
 /** The first block after all gaps, also those that were filled since; 0 where there never was one. */
 export const findGapEnd = async (db: Db, network_id: number): Promise<number> => {
   // Gaps do not overlap, so the last one is found by the key.

@@ -1,6 +1,6 @@
 import type { Chain, ChainBlock } from '../../chains/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { openNewBalances } from '../../storage/balances/changes.ts'
+import { insertBalanceChanges, openNewBalances } from '../../storage/balances/changes.ts'
 import type { BulkRow } from '../../storage/pg/bulk.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import {
@@ -13,7 +13,7 @@ import {
   findLowestBlock,
   insertBlocks,
 } from '../../storage/tracking/blocks.ts'
-import { coverGaps, syncGapEvent } from '../../storage/tracking/gaps.ts'
+import { coverGaps, isInGap, syncGapEvent } from '../../storage/tracking/gaps.ts'
 import { insertMissingTransfers, updateTransfers } from '../../storage/transfers/transfers.ts'
 import { ensureAssets } from '../../storage/wallets/assets.ts'
 import type { FanOutLimits } from '../../storage/webhooks/fan-out-limits.ts'
@@ -97,9 +97,14 @@ async function storeOnce(
     const all = rows.flatMap((row) => row.transfers)
     const found = choose ? await choose(trx, all) : all
     const added = await insertMissingTransfers(trx, found)
-    // Balances that exist are read again after a gap; those that were first touched here do not exist yet. A fee touches
-    // the balance of the coin without a transfer of it.
-    const touched = choose ? added : [...added, ...rows.flatMap((row) => row.changes)]
+    const changes = rows.flatMap((row) => row.changes)
+    const range = { from: first.number, to: last.number }
+    // Every balance is read again after a gap, which waits for wallets with more confirmations. Those that a block of it
+    // changed are read as after any other block.
+    if (chain.balances === 'read' && !choose && (await isInGap(trx, network_id, range)))
+      await insertBalanceChanges(trx, changes)
+    // Those that were first touched here do not exist yet. A fee touches the balance of the coin without a transfer of it.
+    const touched = choose ? added : [...added, ...changes]
     const head = cursor.block_number
     // Once more at the head: an address that was registered lately was not matched with the blocks in between. Nodes of
     // chains with net changes answer for the present only, from which unknown changes cannot be taken off.
@@ -118,7 +123,7 @@ async function storeOnce(
         return lacks === undefined ? [] : [[block.number, lacks] as const]
       }),
     )
-    const covered = { network_id, from: first.number, to: last.number, lacking, now }
+    const covered = { network_id, ...range, lacking, now }
     // Where only some transfers are stored, the others of a gap are still missing.
     const closed = choose ? 0 : await coverGaps(trx, covered)
     if (closed > 0) await syncGapEvent(trx, network_id, now)

@@ -242,6 +242,26 @@ it('balances are read again because of a gap that is filled before its turn', as
   await waitFor('the second one', async () => (await balance()) === '1000012')
 })
 
+it('a balance that a block in a gap changed does not wait for wallets with more confirmations', async () => {
+  const { chain, bench, caller, pay, start, ...setup } = await startSetup('c')
+  const request = { wallet_id: setup.wallet_id, asset_type: 'ASSET_TYPE_C' }
+  const balance = async () => (await caller.call('ListAssets', request)).assets[0]?.balance
+  const other = await bench.createCaller()
+  await other.call('RegisterWallet', { name: 'w', confirmation: 30 })
+  start(soon)
+  await settled(bench)
+  chain.mine([pay(1n)])
+  await settled(bench)
+  chain.spoil(2, 'untraced')
+  const inner = { from: bench.account(8), to: bench.account(1), value: 7n, isInner: true }
+  chain.mine([{ movements: [inner] }])
+  await settled(bench)
+  expect(await balance()).toBe('1000001')
+  chain.spoil(2, 'whole')
+  await setup.dueNow()
+  await waitFor('the balance', async () => (await balance()) === '1000008')
+})
+
 it.each(['c', 's'] as const)(
   'a balance of %s that is first seen in a gap counts each later change when that is confirmed',
   async (service) => {
