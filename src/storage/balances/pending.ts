@@ -58,20 +58,23 @@ export const insertPending = async (
 }
 
 /**
- * Postpones readings that this head makes due and that hold changes of a gap, whose end is `known_from`, until that is
- * confirmed: these changes are in no row that could be subtracted. The node was ahead when they were read, and the gap was found
- * later. Says how many there were.
+ * Postpones readings that this head makes due and that hold changes of a gap, until the block after it is confirmed: the changes
+ * are in no row that could be subtracted. The work is older than the gap, or the node was ahead and the gap was found later. Says
+ * how many there were.
  */
 export const postponeUnknown = async (
   trx: Db,
-  reading: { network_id: number; head: number; known_from: number; limit: number },
+  gap: { from_block: number; to_block: number },
+  { network_id, head, limit }: { network_id: number; head: number; limit: number },
 ): Promise<number> => {
-  const { network_id, head, known_from, limit } = reading
+  const known_from = gap.to_block + 1
   const { numAffectedRows } = await sql`
     with early as materialized (
       select address, wallet_id, asset_id, block_number from balance_pending
       where network_id = ${network_id} and due_block <= ${head}
-        and since_block < ${known_from} and block_number >= ${known_from}
+        and since_block < ${known_from} and block_number >= ${gap.from_block}
+        -- One that was read for its own block is confirmed with all that it holds.
+        and since_block < block_number
       order by due_block limit ${limit} for update)
     update balance_pending p set since_block = ${known_from},
       due_block = greatest(p.block_number, ${known_from}::int8 + greatest(w.confirmation, 1) - 1)

@@ -102,18 +102,19 @@ export const isInGap = async (
     .limit(1)
     .executeTakeFirst()) !== undefined
 
-/** The first block after all gaps, also those that were filled since; 0 where there never was one. */
-export const findGapEnd = async (db: Db, network_id: number): Promise<number> => {
+/** The last gap, also one that was filled since. */
+export const findLastGap = async (
+  db: Db,
+  network_id: number,
+): Promise<Pick<GapRow, 'from_block' | 'to_block'> | undefined> =>
   // Gaps do not overlap, so the last one is found by the key.
-  const last = await db
+  await db
     .selectFrom('tracker_gap')
-    .select('to_block')
+    .select(['from_block', 'to_block'])
     .where('network_id', '=', network_id)
     .orderBy('from_block', 'desc')
     .limit(1)
     .executeTakeFirst()
-  return last ? last.to_block + 1 : 0
-}
 
 /** How many open gaps are listed at most. */
 const mostListed = 1_000

@@ -14,7 +14,7 @@ import { applyPending, findStanding, postponeUnknown } from '../../storage/balan
 import { reopenPage } from '../../storage/balances/reopening.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { awaitCursor } from '../../storage/tracking/blocks.ts'
-import { findGapEnd } from '../../storage/tracking/gaps.ts'
+import { findLastGap } from '../../storage/tracking/gaps.ts'
 import { assertLease } from '../../storage/tracking/leases.ts'
 import type { TrackerTools } from '../tracker/tools.ts'
 import { settleBacklog } from './backlog.ts'
@@ -106,9 +106,9 @@ async function confirmPending(
 ): Promise<number> {
   const now = new Date(clock.now())
   if (chain.balances === 'delta') {
-    const known_from = await findGapEnd(trx, network_id)
-    const unknown = { network_id, head, known_from, limit: pendingPerRound }
-    const postponed = await postponeUnknown(trx, unknown)
+    const gap = await findLastGap(trx, network_id)
+    const due = { network_id, head, limit: pendingPerRound }
+    const postponed = gap ? await postponeUnknown(trx, gap, due) : 0
     // There may be more of them.
     if (postponed > 0) return postponed
   }

@@ -9,7 +9,6 @@ import {
 } from '../../storage/balances/changes.ts'
 import { insertPending, type PendingReading } from '../../storage/balances/pending.ts'
 import { awaitCursor } from '../../storage/tracking/blocks.ts'
-import { findGapEnd } from '../../storage/tracking/gaps.ts'
 import { assertLease } from '../../storage/tracking/leases.ts'
 import type { TrackerTools } from '../tracker/tools.ts'
 import { holdRead, keyOfWork, readPairs } from './read-pairs.ts'
@@ -33,14 +32,12 @@ export async function readGroup(
   const { db, clock, network_id, chain, lease } = tools
   const { at, newest, pairs } = group
   const isDelta = chain.balances === 'delta'
-  // The net changes of blocks in a gap are never known.
-  const knownFrom = isDelta ? await findGapEnd(db, network_id) : 0
   // Nodes are called here, before the transaction: no lock is held while a node may be slow.
   const all = (await readPairs(chain, pairs, at, signal)).map((reading, index): Read => {
     const { confirmation, block_number } = pairs[index]!
     const { as_of_block } = reading
-    // Net changes of later blocks are known, and can be taken off again.
-    const since_block = isDelta ? Math.max(block_number, knownFrom) : as_of_block
+    // Net changes of later blocks are known, and can be taken off again; those of a gap are not (`postponeUnknown`).
+    const since_block = isDelta ? block_number : as_of_block
     return {
       ...reading,
       since_block,

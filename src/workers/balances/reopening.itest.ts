@@ -132,8 +132,8 @@ describe('balances after blocks that no node has', () => {
   })
 })
 
-it('a reading that is confirmed together with a later net change is not lost', async () => {
-  const network = 'both-due'
+/** A wallet of three confirmations on a chain with net changes, and a tracker by hand. */
+const startByHand = async (network: string) => {
   const bench = await createWalletBench(db, 's', { network })
   const { chain, network_id, account, address } = bench
   const caller = await bench.createCaller()
@@ -156,12 +156,39 @@ it('a reading that is confirmed together with a later net change is not lost', a
   const pay = (value: bigint) => [{ from: account(9), to: account(1), value }]
   await storeBeginning(tools, chain.canonical()[0]!)
   await settle()
+  const skip = async () => {
+    const [before, lost] = chain.canonical().slice(-2)
+    const to = { number: lost!.number, hash: lost!.hash }
+    await storeGap(tools, before!, { kind: 'gap', from: to.number, to, reason: 'unreadable' })
+  }
+  const balances = async (): Promise<string[]> => {
+    const { assets } = await caller.call('ListAssets', { wallet_id, asset_type: 'ASSET_TYPE_S' })
+    return assets.map(({ balance }: { balance: string }) => balance)
+  }
+  return {
+    tools,
+    chain,
+    caller,
+    network_id,
+    wallet_id,
+    address,
+    settle,
+    store,
+    skip,
+    pay,
+    balances,
+  }
+}
+
+it('a reading that is confirmed together with a later net change is not lost', async () => {
+  const { tools, chain, caller, network_id, wallet_id, address, ...world } =
+    await startByHand('both-due')
+  const { settle, store, skip, pay, balances } = world
   await caller.call('RegisterAddress', { wallet_id, address: address(1), import_asset: true })
   await store([], [])
   await settle()
-  const { number, hash } = chain.canonical().at(-1)!
-  const lost = chain.mine([{ movements: pay(5n) }])
-  await storeGap(tools, { number, hash }, { kind: 'gap', from: 3, to: lost, reason: 'unreadable' })
+  chain.mine([{ movements: pay(5n) }])
+  await skip()
   // The comparison with the chain leaves it to that reading.
   expect((await reconcilePage(tools, undefined, never)).differences).toEqual([])
   await store([], [], [])
@@ -171,6 +198,21 @@ it('a reading that is confirmed together with a later net change is not lost', a
   while ((await isRead()) === 0) await settleBalances(tools, never)
   await store(pay(1n), [], [])
   await settle()
-  const { assets } = await caller.call('ListAssets', { wallet_id, asset_type: 'ASSET_TYPE_S' })
-  expect(assets).toMatchObject([{ balance: '1000006' }])
+  expect(await balances()).toEqual(['1000006'])
+})
+
+it('a reading by a node that was ahead does not count a block that becomes a gap before it is confirmed', async () => {
+  const { tools, chain, caller, wallet_id, address, ...world } = await startByHand('ahead')
+  const { settle, store, skip, pay, balances } = world
+  await caller.call('RegisterAddress', { wallet_id, address: address(1), import_asset: false })
+  await store(pay(1n), [], [])
+  // The node has the next block when the first change is confirmed.
+  chain.mine([{ movements: pay(5n) }])
+  expect(await settleBalances(tools, never)).toBe(1)
+  await skip()
+  await settle()
+  expect(await balances()).toEqual([])
+  await store([], [], [])
+  await settle()
+  expect(await balances()).toEqual(['1000006'])
 })

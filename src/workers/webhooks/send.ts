@@ -52,14 +52,17 @@ export async function send(
   const timestamp = Math.floor(attempt_time / 1000)
   const body = bodyOf(claim)
   const signature = sign(receiver.secrets, { id: webhook_history_id, timestamp, body })
-  // The names of ours cannot be registered (`domain/webhooks/headers.ts`).
-  // biome-ignore format: names and values in turn
+  // Names and values in turn. Those of ours cannot be registered (`domain/webhooks/headers.ts`).
   const headers = [
     ...receiver.headers,
-    'content-type', 'application/json',
-    'webhook-id', webhook_history_id,
-    'webhook-timestamp', `${timestamp}`,
-    'webhook-signature', signature,
+    'content-type',
+    'application/json',
+    'webhook-id',
+    webhook_history_id,
+    'webhook-timestamp',
+    `${timestamp}`,
+    'webhook-signature',
+    signature,
   ]
   const traceparent = span && !receiver.headers.some(isTraceparent) ? span.traceparent : undefined
   if (traceparent !== undefined) headers.push('traceparent', traceparent)
