@@ -132,8 +132,8 @@ describe('balances after blocks that no node has', () => {
   })
 })
 
-/** A wallet of three confirmations on a chain with net changes, and a tracker by hand. */
-const startByHand = async (network: string) => {
+/** A wallet of three confirmations on a chain with net changes, and the steps of its tracker one at a time. */
+const startInSteps = async (network: string) => {
   const bench = await createWalletBench(db, 's', { network })
   const { chain, network_id, account, address } = bench
   const caller = await bench.createCaller()
@@ -182,7 +182,7 @@ const startByHand = async (network: string) => {
 
 it('a reading that is confirmed together with a later net change is not lost', async () => {
   const { tools, chain, caller, network_id, wallet_id, address, ...world } =
-    await startByHand('both-due')
+    await startInSteps('both-due')
   const { settle, store, skip, pay, balances } = world
   await caller.call('RegisterAddress', { wallet_id, address: address(1), import_asset: true })
   await store([], [])
@@ -202,7 +202,7 @@ it('a reading that is confirmed together with a later net change is not lost', a
 })
 
 it('a reading by a node that was ahead does not count a block that becomes a gap before it is confirmed', async () => {
-  const { tools, chain, caller, wallet_id, address, ...world } = await startByHand('ahead')
+  const { tools, chain, caller, wallet_id, address, ...world } = await startInSteps('ahead')
   const { settle, store, skip, pay, balances } = world
   await caller.call('RegisterAddress', { wallet_id, address: address(1), import_asset: false })
   await store(pay(1n), [], [])
