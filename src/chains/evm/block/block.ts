@@ -283,14 +283,18 @@ function decode(
     }
     for (const moved of movements) see(index, moved, native)
   }
-  const watched = new Set(contracts.filter(tracked.contracts.has))
+  // Organizations may have registered a contract as different types; each sees its own.
+  const watched = new Map(
+    contracts
+      .filter(tracked.contracts.has)
+      .map((contract) => [contract, tracked.assetTypesOf?.(contract)]),
+  )
   for (const log of logs) {
     const contract = addressAt(addresses, log.contract)
     if (!watched.has(contract)) continue
     const { from, to, transaction } = log
     if (!isTracked(from) && !isTracked(to)) continue
-    // Organizations may have registered it as different types; each sees its own.
-    for (const asset_type of tracked.assetTypesOf?.(contract) ?? [usualType(log)]) {
+    for (const asset_type of watched.get(contract) ?? [usualType(log)]) {
       let { place } = log
       for (const { asset, value } of movementsOf(log, { contract, asset_type }, assetOf)) {
         // Any token can emit an event without a movement.

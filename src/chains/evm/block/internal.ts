@@ -148,8 +148,11 @@ const tracedHashes = ({ transactions }: ReadBlock): string[] =>
 
 function waysOf(block: ReadBlock, pool: EvmNodes): Way[] {
   const { hash, number, transactions } = block
-  const hashes = tracedHashes(block)
-  const others = transactions.slice(hashes.length).map((one) => one.hash)
+  // Made when an answer is there: most networks have one of the two ways, or none.
+  const hashesOf = () => {
+    const hashes = tracedHashes(block)
+    return { hashes, others: transactions.slice(hashes.length).map((one) => one.hash) }
+  }
   const at = reached(pool, Number(number))
   return [
     {
@@ -158,7 +161,10 @@ function waysOf(block: ReadBlock, pool: EvmNodes): Way[] {
       needs: 'debug_trace',
       longestString,
       ...at,
-      accept: (result) => readFrames(result, hashes, others),
+      accept: (result) => {
+        const { hashes, others } = hashesOf()
+        return readFrames(result, hashes, others)
+      },
     },
     {
       method: 'trace_block',
@@ -166,7 +172,7 @@ function waysOf(block: ReadBlock, pool: EvmNodes): Way[] {
       needs: 'parity_trace',
       longestString,
       ...at,
-      accept: (result) => readTraces(result, { hash, hashes, others }),
+      accept: (result) => readTraces(result, { hash, ...hashesOf() }),
     },
   ]
 }

@@ -11,7 +11,7 @@ import {
   typeOf,
 } from './raw.ts'
 import { byteDigits, quantityDigits, rlpData, rlpList, rlpQuantity } from './rlp.ts'
-import { createListTrie, type ListTrie } from './trie.ts'
+import { createListTrie } from './trie.ts'
 
 /** The transactions of a block, and their hashes, which are made when they are asked for. */
 export type ReadTransactions = {
@@ -107,12 +107,22 @@ export function readTransactions(
   if (!raw.every(isProvableTransaction)) return undefined
   const trie = createListTrie(raw.map((one) => encodeTransaction(one)!))
   if (trie.root !== String(root).toLowerCase()) return undefined
-  const hashOf = provedHashes(raw, trie)
-  if (!hashOf) return undefined
-  // The encoding of a deposit names its sender.
-  const isSigned = raw.map((one) => typeOf(one) !== depositType && !isUnsigned(one))
-  const encodedOf = (index: number) => (isSigned[index] ? trie.value(index) : undefined)
-  return { transactions: raw.map(reduce), hashOf, encodedOf }
+  const unsigned = hashesOfUnsigned(raw)
+  if (!unsigned) return undefined
+  const deposits = new Set<number>()
+  for (let index = 0; index < raw.length; index++)
+    if (typeOf(raw[index]!) === depositType) deposits.add(index)
+  return {
+    transactions: raw.map(reduce),
+    // Made of what was encoded for the proof, which costs as much as to prove the hash that was given.
+    hashOf: (index) => {
+      const given = unsigned.get(index)
+      return given === undefined ? keccak(trie.value(index)) : bytesOf(given)
+    },
+    // The encoding of a deposit names its sender.
+    encodedOf: (index) =>
+      unsigned.has(index) || deposits.has(index) ? undefined : trie.value(index),
+  }
 }
 
 /** Transactions that cannot be proved. */
@@ -151,19 +161,16 @@ const reduce = ({ hash, type, from, to, value, nonce, gasPrice, mint }: RawTrans
   mint,
 })
 
-/** Made of what was encoded for the proof, which costs as much as to prove the hash that was given. */
-function provedHashes(
-  raw: readonly RawTransaction[],
-  trie: ListTrie,
-): ((index: number) => Buffer) | undefined {
+/** The hashes that a test node made, by index; undefined where one is no hash. */
+function hashesOfUnsigned(raw: readonly RawTransaction[]): Map<number, string> | undefined {
   const unsigned = new Map<number, string>()
-  for (let index = 0; index < raw.length; index++)
-    if (isUnsigned(raw[index]!)) unsigned.set(index, raw[index]!.hash)
-  if (![...unsigned.values()].every(isHash)) return undefined
-  return (index) => {
-    const given = unsigned.get(index)
-    return given === undefined ? keccak(trie.value(index)) : bytesOf(given)
+  for (let index = 0; index < raw.length; index++) {
+    const transaction = raw[index]!
+    if (!isUnsigned(transaction)) continue
+    if (!isHash(transaction.hash)) return undefined
+    unsigned.set(index, transaction.hash)
   }
+  return unsigned
 }
 
 // By way of a text: as a buffer it costs half as much again.
