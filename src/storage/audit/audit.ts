@@ -39,7 +39,15 @@ export const countPendingEvents = async (db: Db): Promise<number> => {
   return rows[0]?.count ?? 0
 }
 
-/** Takes the oldest events that have ended, and those that began before a time and never did. */
+const isDue = (before: Date) => sql`result is not null or event_time < ${before}`
+
+/** Whether there are events that have ended, or that began before a time and never did. */
+export const hasPendingEvents = async (db: Db, before: Date): Promise<boolean> => {
+  const { rows } = await sql`select 1 from audit_pending where ${isDue(before)} limit 1`.execute(db)
+  return rows.length > 0
+}
+
+/** Takes the oldest of these events. */
 export const takePendingEvents = async (
   trx: Db,
   { before, limit }: { before: Date; limit: number },
@@ -47,7 +55,7 @@ export const takePendingEvents = async (
   const { rows } = await sql<PendingAuditRow>`
     delete from audit_pending where event_id in (
       select event_id from audit_pending
-      where result is not null or event_time < ${before}
+      where ${isDue(before)}
       order by event_id limit ${limit} for update skip locked)
     returning *`.execute(trx)
   return rows.sort((a, b) => (a.event_id < b.event_id ? -1 : 1))
