@@ -69,7 +69,7 @@ const sendBare = async (receiver: BenchReceiver, count: number): Promise<number>
           'content-type': 'application/json',
           'webhook-id': id,
           'webhook-timestamp': `${timestamp}`,
-          'webhook-signature': sign([secret], { id, timestamp, body }),
+          'webhook-signature': sign([secret], { id, timestamp, body: Buffer.from(body) }),
         },
         body,
       })

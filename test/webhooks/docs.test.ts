@@ -117,7 +117,7 @@ describe('what the docs show', () => {
         const headersAt = (time: number, secrets = [randomBytes(32), secret]): Headers => ({
           'webhook-id': id,
           'webhook-timestamp': `${time}`,
-          'webhook-signature': sign(secrets, { id, timestamp: time, body }),
+          'webhook-signature': sign(secrets, { id, timestamp: time, body: Buffer.from(body) }),
         })
         expect(await verify(text, headersAt(timestamp), body)).toBe(true)
         expect(await verify(text, headersAt(timestamp), `${body} `)).toBe(false)

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import type { ChainBlock } from '../chain.ts'
 import { createFetchAhead } from './fetch-ahead.ts'
 
-/** A chain whose blocks arrive when the test says so. */
+/** A chain whose blocks arrive at the command of the test. */
 const createSource = (options: { inFlight: number; maxBatch: number }) => {
   const open = new Map<number, PromiseWithResolvers<ChainBlock>>()
   const asked: number[] = []
