@@ -332,10 +332,11 @@ const longWait = { timeoutMs: 120_000, everyMs: 50 }
 
 /** Whether there is no gap; those that there are, are due at once. */
 const areGapsFilled = async (db: Db, network_id: number): Promise<boolean> => {
-  const { rows } = await sql`
+  await sql`
     update tracker_gap set next_time = least(next_time, now())
-    where network_id = ${network_id} and close_time is null returning 1`.execute(db)
-  return rows.length === 0
+    where network_id = ${network_id} and close_time is null`.execute(db)
+  // In a statement of its own: the one above does not see a row that replaced another while it waited for its lock.
+  return (await listOpenGaps(db, network_id)).length === 0
 }
 
 const countGaps = async (db: Db, network_id: number): Promise<number> => {

@@ -181,6 +181,8 @@ export const coverGaps = async (
   for (const gap of gaps) {
     // The row is replaced by its pieces: its first block is its key, and a piece may begin elsewhere.
     const pieces = split(gap, { from, to, lacking })
+    const [piece] = pieces
+    if (pieces.length === 1 && piece?.isOpen && piece.reason === gap.reason) continue
     if (pieces.every(({ isOpen }) => !isOpen)) closed++
     await sql`
       delete from tracker_gap
