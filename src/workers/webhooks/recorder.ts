@@ -11,6 +11,8 @@ const pauseMs = 250
 // Writing a hundred attempts costs the database little more than writing one.
 const gatherMs = 20
 
+const organizationOf = ({ organization_id }: AttemptRecord): string => organization_id
+
 /**
  * Records attempts together that end within a few milliseconds, or while others are being written.
  * What the database cannot take now is kept: a lost record would only repeat the delivery, with its id.
@@ -28,7 +30,7 @@ export function createRecorder(options: {
   let running: Promise<void> | undefined
   const stopping = new AbortController()
 
-  const count = ({ organization_id }: AttemptRecord, change: number): void => {
+  const count = (organization_id: string, change: number): void => {
     const now = (counts.get(organization_id) ?? 0) + change
     if (now === 0) counts.delete(organization_id)
     else counts.set(organization_id, now)
@@ -64,7 +66,8 @@ export function createRecorder(options: {
       try {
         await store(records)
         waiting = waiting.slice(records.length)
-        for (const record of records) count(record, -1)
+        for (const [organization_id, { length }] of Map.groupBy(records, organizationOf))
+          count(organization_id, -length)
         onRecorded()
       } catch (error) {
         log.warn({ err: error, attempts: waiting.length }, 'recording attempts failed, will retry')
@@ -85,7 +88,7 @@ export function createRecorder(options: {
   return {
     add: (record: AttemptRecord): void => {
       waiting.push(record)
-      count(record, 1)
+      count(record.organization_id, 1)
       void flush()
     },
     /** Of all organizations, or of one. */
