@@ -150,6 +150,23 @@ it('a block whose trace is too large is traced by its transactions, and lacks on
   expect(partial.lacks).toMatch(/^1 of 1 transactions cannot be traced: .*REPLY_TOO_LARGE/)
 })
 
+it('traces of single transactions do not count if the block left the chain meanwhile', async () => {
+  const { answer, fetch, inTime, valuesOf, node, root } = makeSetup()
+  answer(/^debug_traceBlock/, { failure: 'REPLY_TOO_LARGE' })
+  const [first] = node.blocks
+  const payment = { from: addressOf(1), to: addressOf(2), value: 5n }
+  const other = stubBlock([payment, payment], { parent: first! })
+  // The other branch has the transaction too, and calls something else there.
+  node.answer = (method) => {
+    if (method !== 'debug_traceTransaction') return undefined
+    node.blocks = [first!, other]
+    return root
+  }
+  const block = await inTime(fetch())
+  expect(valuesOf(block)).toEqual([5n])
+  expect(block.lacks).toBe('it was not on the chain while its transactions were traced')
+})
+
 it('a block is not traced only if the gas of each transaction leaves nothing to run code with', async () => {
   for (const [gas, input, isAsked] of [
     ['0x5208', '0x', false],

@@ -234,6 +234,9 @@ async function traceSingly(
   await traceAll(singlesAtOnce)
   // One that is too large may have ended the connection of the others.
   await traceAll(1)
+  // Nodes trace a transaction in the block that has it now, which may be one of another branch.
+  if (!(await isOnChain({ rpc, pool }, block, signal)))
+    return { isTraced: true, lacks: 'it was not on the chain while its transactions were traced' }
   const missing = transfers.filter((one) => one === undefined).length
   const known = transfers.map((one) => one ?? [])
   if (missing === 0) return { transfers: known, isTraced: true }
@@ -242,4 +245,29 @@ async function traceSingly(
     isTraced: true,
     lacks: `${missing} of ${hashes.length} transactions cannot be traced: ${reason.slice(0, 200)}`,
   }
+}
+
+/** Whether a node has this block on its chain; where none answers, it is not known to be. */
+async function isOnChain(
+  { rpc, pool }: { rpc: Rpc; pool: EvmNodes },
+  { number, hash }: ReadBlock,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const answered = await rpc
+    .try({
+      method: '_getBlockByNumber',
+      params: [number, false],
+      ...reached(pool, Number(number)),
+      signal,
+      accept: (result) => {
+        const found = (result as { hash?: unknown } | null)?.hash
+        return String(found).toLowerCase() === hash.toLowerCase() || undefined
+      },
+    })
+    .catch((error: unknown) => {
+      signal.throwIfAborted()
+      if (!(error instanceof ChainUnavailableError)) throw error
+      return undefined
+    })
+  return answered?.kind === 'answer'
 }
