@@ -45,7 +45,7 @@ export const DeleteCredential: AdminHandler<'DeleteCredential'> = async (context
     : ''
   if (!mine || !sameSecret(secret, request.api_secret))
     throw new OperationError('CREDENTIAL_NOT_FOUND')
-  await remove(db, row)
+  await removeCredential(db, row)
   return {}
 }
 
@@ -196,7 +196,7 @@ export const RevokeCredential: AdminHandler<'RevokeCredential'> = async (context
   if (api_key !== undefined && credential_id !== undefined)
     if (byKey?.credential_id !== byId?.credential_id)
       throw new OperationError('CREDENTIAL_NOT_FOUND')
-  await remove(db, mine(context, byKey ?? byId))
+  await removeCredential(db, mine(context, byKey ?? byId))
   return {}
 }
 
@@ -262,10 +262,17 @@ async function replaceable(
   return row
 }
 
-async function remove(db: Db, row: CredentialRow): Promise<void> {
+/**
+ * Deletes a credential and announces it, both or neither. One that is gone unannounced stays in the memory of the
+ * gateways for half a minute, and a repeated request would not find it any more.
+ */
+export const removeCredential = (db: Db, row: CredentialRow): Promise<void> =>
+  db.transaction().execute((trx) => remove(trx, row))
+
+async function remove(trx: Db, row: CredentialRow): Promise<void> {
   const { organization_id, credential_id } = row
-  if (!(await deleteCredential(db, row))) throw new OperationError('CREDENTIAL_NOT_FOUND')
-  await notifyChange(db, { kind: 'credential', organization_id, credential_id })
+  if (!(await deleteCredential(trx, row))) throw new OperationError('CREDENTIAL_NOT_FOUND')
+  await notifyChange(trx, { kind: 'credential', organization_id, credential_id })
 }
 
 // An absent field must stay absent: `undefined` would be read as a value.

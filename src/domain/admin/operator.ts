@@ -1,10 +1,6 @@
 import { OperationError } from '../../contract/errors/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
-import {
-  deleteCredential,
-  findCredentialById,
-  findCredentialByKeyHash,
-} from '../../storage/access/credentials.ts'
+import { findCredentialById, findCredentialByKeyHash } from '../../storage/access/credentials.ts'
 import { findDeletion } from '../../storage/access/organization-erasing.ts'
 import {
   findOrganizationByDomain,
@@ -15,6 +11,7 @@ import { notifyChange } from '../../storage/pg/changes.ts'
 import { courierTopic } from '../../storage/webhooks/notifications.ts'
 import { hashKey } from '../access/credential-keys.ts'
 import type { Context, Installation } from '../context.ts'
+import { removeCredential } from './credentials.ts'
 import { getOrganization } from './organizations.ts'
 
 // What an operator may do at the machine itself, beyond what the operations offer.
@@ -41,12 +38,15 @@ export async function setEnabled(
   const now = new Date(clock.now())
   const disable_time = enabled ? null : now
   const change = { organization_id, disable_time, update_time: now }
-  const row = await setOrganizationDisabled(db, change)
-  if (!row) throw new OperationError('ORGANIZATION_NOT_FOUND')
-  await notifyChange(db, { kind: 'organization', organization_id })
-  // What its webhooks have to send waited for this.
-  if (enabled) await notifyChange(db, { kind: 'wake', topic: courierTopic })
-  return row
+  // In one transaction: processes keep what they know of it until the change is announced.
+  return await db.transaction().execute(async (trx) => {
+    const row = await setOrganizationDisabled(trx, change)
+    if (!row) throw new OperationError('ORGANIZATION_NOT_FOUND')
+    await notifyChange(trx, { kind: 'organization', organization_id })
+    // What its webhooks have to send waited for this.
+    if (enabled) await notifyChange(trx, { kind: 'wake', topic: courierTopic })
+    return row
+  })
 }
 
 /** Deletes a credential by its key or its id alone, for a secret that is lost or leaked. */
@@ -54,7 +54,6 @@ export async function revokeCredential({ db }: Installation, key_or_id: string):
   const row = isUuid(key_or_id)
     ? await findCredentialById(db, key_or_id)
     : await findCredentialByKeyHash(db, hashKey(key_or_id))
-  if (!row || !(await deleteCredential(db, row))) throw new OperationError('CREDENTIAL_NOT_FOUND')
-  const { organization_id, credential_id } = row
-  await notifyChange(db, { kind: 'credential', organization_id, credential_id })
+  if (!row) throw new OperationError('CREDENTIAL_NOT_FOUND')
+  await removeCredential(db, row)
 }

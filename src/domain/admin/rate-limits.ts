@@ -40,26 +40,30 @@ export const SetRateLimit: AdminHandler<'SetRateLimit'> = async (context, reques
   const { organization_id } = await getOrganization(context, request.organization_id)
   const { per_second_limit, per_hour_limit, per_day_limit, per_month_limit } = request
   // Whole records: a window that is left out of a change would otherwise mean two things.
-  const row = await upsertRateLimit(context.db, {
-    organization_id,
-    chain: request.chain ?? '*',
-    per_second_limit,
-    per_hour_limit,
-    per_day_limit,
-    per_month_limit,
-    update_time: new Date(context.clock.now()),
+  return await context.db.transaction().execute(async (trx) => {
+    const row = await upsertRateLimit(trx, {
+      organization_id,
+      chain: request.chain ?? '*',
+      per_second_limit,
+      per_hour_limit,
+      per_day_limit,
+      per_month_limit,
+      update_time: new Date(context.clock.now()),
+    })
+    if (!row) throw new OperationError('ORGANIZATION_NOT_FOUND')
+    await limitsChanged(trx, organization_id)
+    return present(row)
   })
-  if (!row) throw new OperationError('ORGANIZATION_NOT_FOUND')
-  await limitsChanged(context.db, organization_id)
-  return present(row)
 }
 
 /** Deletes one record, or every record of the organization. */
 export const DeleteRateLimit: AdminHandler<'DeleteRateLimit'> = async (context, request) => {
   const { organization_id } = await getOrganization(context, request.organization_id)
-  const count = await deleteRateLimits(context.db, organization_id, request.chain)
-  if (count === 0) throw new OperationError('RATE_LIMIT_NOT_FOUND')
-  await limitsChanged(context.db, organization_id)
+  await context.db.transaction().execute(async (trx) => {
+    const count = await deleteRateLimits(trx, organization_id, request.chain)
+    if (count === 0) throw new OperationError('RATE_LIMIT_NOT_FOUND')
+    await limitsChanged(trx, organization_id)
+  })
   return {}
 }
 
