@@ -76,6 +76,29 @@ it('forgets a credential and an organization when they change', async () => {
   expect(await keys.principalOf(other.api_key)).toBeDefined()
 })
 
+it('does not answer with a look-up that began before a change was announced', async () => {
+  const { api_key, credential_id } = await make()
+  const held = Promise.withResolvers<void>()
+  let results = 0
+  const slow = db.withPlugin({
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      if (++results === 1) await held.promise
+      return result
+    },
+  })
+  const keys = createGatewayKeys({ db: slow, clock })
+  keys.connected()
+  const before = keys.principalOf(api_key)
+  await expect.poll(() => results).toBe(1)
+  await deleteCredential(db, { credential_id, organization_id })
+  keys.forget({ kind: 'credential', organization_id, credential_id })
+  expect(await keys.principalOf(api_key)).toBeUndefined()
+  held.resolve()
+  expect(await before).toMatchObject({ credential_id })
+  expect(await keys.principalOf(api_key)).toBeUndefined()
+})
+
 it('checks every second without change notifications, and every half minute with them', async () => {
   const { api_key, credential_id } = await make()
   const keys = open()

@@ -82,7 +82,8 @@ export function createGatewayKeys(
 ): GatewayKeys {
   const known = new Map<string, Known>()
   const unknown = new Map<string, number>()
-  const lookUps = new Map<string, Promise<Principal | undefined>>()
+  const lookUps = new Map<string, { begun: number; answer: Promise<Principal | undefined> }>()
+  let open = 0
   // A hash costs as much as all else that is done for a call; callers come again and again.
   const digests = new Map<string, string>()
   let generation = 0
@@ -125,12 +126,17 @@ export function createGatewayKeys(
 
   const lookUp = (digest: string): Promise<Principal | undefined> => {
     const running = lookUps.get(digest)
-    if (running) return running
-    if (lookUps.size >= maxLookUps)
+    // One that began before a change was announced may answer as if there was none: later calls do not share it.
+    if (running?.begun === generation) return running.answer
+    if (open >= maxLookUps)
       return Promise.reject(new OperationError('DATABASE_UNAVAILABLE', { retryAfter: 1 }))
-    const started = load(digest).finally(() => lookUps.delete(digest))
-    lookUps.set(digest, started)
-    return started
+    open++
+    const answer = load(digest).finally(() => {
+      open--
+      if (lookUps.get(digest)?.answer === answer) lookUps.delete(digest)
+    })
+    lookUps.set(digest, { begun: generation, answer })
+    return answer
   }
 
   /**
