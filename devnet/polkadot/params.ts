@@ -1,4 +1,4 @@
-import { fromHex } from './bytes.ts'
+import { fromHex, isHex } from './bytes.ts'
 import { RpcError } from './rpc.ts'
 
 const refuse = (what: string): never => {
@@ -12,9 +12,7 @@ export const textParam = (value: unknown, name: string): string =>
 /** A parameter that must be hex. Clients also send nothing at all for no bytes. */
 export const bytesParam = (value: unknown, name: string): Buffer => {
   const text = textParam(value, name)
-  return /^(?:0x(?:[0-9a-fA-F]{2})*)?$/.test(text)
-    ? fromHex(text || '0x')
-    : refuse(`${name} must be hex`)
+  return text === '' || isHex(text) ? fromHex(text || '0x') : refuse(`${name} must be hex`)
 }
 
 /** A parameter that must be true or false. */
