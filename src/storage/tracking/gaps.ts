@@ -181,6 +181,7 @@ export const coverGaps = async (
   for (const gap of gaps) {
     // The row is replaced by its pieces: its first block is its key, and a piece may begin elsewhere.
     const pieces = split(gap, { from, to, lacking })
+    // Nothing more is known of it: the row stays, so that statements that wait for its lock still find it.
     const [piece] = pieces
     if (pieces.length === 1 && piece?.isOpen && piece.reason === gap.reason) continue
     if (pieces.every(({ isOpen }) => !isOpen)) closed++
