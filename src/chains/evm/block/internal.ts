@@ -247,7 +247,7 @@ async function traceSingly(
   }
 }
 
-/** Whether a node has this block on its chain; where none answers, it is not known to be. */
+/** Whether a node that traces has this block on its chain; where none answers, it is not known to be. */
 async function isOnChain(
   { rpc, pool }: { rpc: Rpc; pool: EvmNodes },
   { number, hash }: ReadBlock,
@@ -258,6 +258,8 @@ async function isOnChain(
       method: '_getBlockByNumber',
       params: [number, false],
       ...reached(pool, Number(number)),
+      // Of a node that traces: others may be on another branch. `trace_transaction` names its block itself.
+      ...(pool.has('debug_trace') && { needs: 'debug_trace' as const }),
       signal,
       accept: (result) => {
         const found = (result as { hash?: unknown } | null)?.hash
