@@ -40,11 +40,14 @@ test('a custom user agent is masked too', () => {
 })
 
 test('an answer keeps its headers in order, without cookies', () => {
-  const response_headers = packResponseHeaders({
-    'content-type': 'text/plain',
-    'set-cookie': ['session=secret', 'other=secret'],
-    via: undefined,
-  })
+  const response_headers = packResponseHeaders(
+    {},
+    {
+      'content-type': 'text/plain',
+      'set-cookie': ['session=secret', 'other=secret'],
+      via: undefined,
+    },
+  )
   expect(response_headers).not.toContain('secret')
   const shown = presentHeaders('x', { attempt_time, request_headers: null, response_headers })
   expect(shown).toEqual({
@@ -62,9 +65,25 @@ test('an answer keeps a bounded number of bytes', () => {
   const headers = Object.fromEntries(
     Array.from({ length: 100 }, (_, at) => [`x-${at}`, 'é'.repeat(100)]),
   )
-  const packed = packResponseHeaders(headers)!
+  const packed = packResponseHeaders({}, headers)!
   expect(Buffer.byteLength(packed)).toBeLessThanOrEqual(maxHeaderBytes + 1)
   expect(JSON.parse(packed).length).toBeGreaterThan(10)
-  expect(packResponseHeaders({})).toBeNull()
-  expect(packResponseHeaders({ 'x-long': 'a'.repeat(maxHeaderBytes) })).toBe('[]')
+  expect(packResponseHeaders({}, {})).toBeNull()
+  expect(packResponseHeaders({}, { 'x-long': 'a'.repeat(maxHeaderBytes) })).toBe('[]')
+})
+
+test('answers of one receiver are packed as each of them is', () => {
+  const receiver = {}
+  const answers = [
+    { date: 'now', server: 'a' },
+    { date: 'now', server: 'a' },
+    { date: 'later', server: 'a' },
+    { date: 'later' },
+    { date: 'later', via: undefined },
+    { date: 'later', server: 'b' },
+    { server: 'b', date: 'later' },
+    { date: ['later'], server: 'b' },
+  ]
+  for (const headers of answers)
+    expect(packResponseHeaders(receiver, headers)).toBe(packResponseHeaders({}, headers))
 })

@@ -40,10 +40,32 @@ const packedCustom = new WeakMap<readonly string[], string>()
 /** The name of the service in its requests. */
 export const userAgent = 'Portolan'
 
-/** The headers of an answer as they are stored: the first ones that fit. Null where there is none. */
-export function packResponseHeaders(
-  headers: Readonly<Record<string, string | string[] | undefined>>,
-): string | null {
+type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>
+
+/**
+ * The headers of an answer as they are stored: the first ones that fit. Null where there is none. A receiver gives the
+ * same ones in most answers of a second, and comparing costs less than packing.
+ */
+export function packResponseHeaders(receiver: object, headers: AnswerHeaders): string | null {
+  const last = lastAnswers.get(receiver)
+  if (last && isSame(last.headers, headers)) return last.packed
+  const packed = packAll(headers)
+  lastAnswers.set(receiver, { headers, packed })
+  return packed
+}
+
+const lastAnswers = new WeakMap<object, { headers: AnswerHeaders; packed: string | null }>()
+
+// Lists of values are never the same here; they are rare.
+function isSame(one: AnswerHeaders, other: AnswerHeaders): boolean {
+  const [names, others] = [Object.keys(one), Object.keys(other)]
+  return (
+    names.length === others.length &&
+    names.every((name, at) => name === others[at] && one[name] === other[name])
+  )
+}
+
+function packAll(headers: AnswerHeaders): string | null {
   const all: Header[] = []
   // Of what JSON makes of them at most: six bytes for a character, and some for the brackets.
   let most = 0

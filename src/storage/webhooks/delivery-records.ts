@@ -175,6 +175,16 @@ const attemptColumns = [
   'response_headers',
 ] as const
 
+/** Two attempts of one delivery may be in one batch; their numbers follow each other. */
+const numbered = (records: readonly AttemptRecord[]) => {
+  const counts = new Map<string, number>()
+  return records.map((record) => {
+    const attempt = (counts.get(record.webhook_history_id) ?? 0) + 1
+    counts.set(record.webhook_history_id, attempt)
+    return { ...record, attempt }
+  })
+}
+
 /**
  * Adds attempts after those that are there; a success ends a delivery, also one that another process has claimed. Locks
  * the queue first: who inserts waits for another who inserts the same.
@@ -183,24 +193,23 @@ const storeAttempts = async (db: Db, records: readonly AttemptRecord[]): Promise
   const delivered = records
     .filter(({ is_delivered }) => is_delivered)
     .map(({ webhook_history_id }) => webhook_history_id)
-  const counts = new Map<string, number>()
-  // Two attempts of one delivery may be in one batch; their numbers follow each other.
-  const rows = records.map((record) => {
-    const attempt = (counts.get(record.webhook_history_id) ?? 0) + 1
-    counts.set(record.webhook_history_id, attempt)
-    return { ...record, attempt }
-  })
+  const isOneEach =
+    new Set(records.map(({ webhook_history_id }) => webhook_history_id)).size === records.length
+  // Nearly always: then no record is copied to add its number.
+  const rows = isOneEach ? records : numbered(records)
+  const attempt = isOneEach ? sql`1` : sql`r.attempt`
+  const given = isOneEach ? attemptColumns.filter((name) => name !== 'attempt') : attemptColumns
   const columns = sql.join(attemptColumns.map((name) => sql.ref(name)))
   await sql`
     with held as materialized (${queuesShared(records.map(({ webhook_id }) => webhook_id))}),
     done as (
       delete from delivery_queue where webhook_history_id = any(${delivered}::uuid[]))
     insert into delivery_attempt (${columns})
-    select r.webhook_id, r.sequence, r.attempt + coalesce((
+    select r.webhook_id, r.sequence, ${attempt} + coalesce((
         select max(a.attempt) from delivery_attempt a
         where a.webhook_id = r.webhook_id and a.sequence = r.sequence), 0),
       r.organization_id, r.attempt_time, r.duration_ms, r.status_code, r.error, r.response_body,
       r.request_headers, r.response_headers
-    from ${unnestRows('delivery_attempt', attemptColumns, rows)} r
+    from ${unnestRows('delivery_attempt', given, rows)} r
     where (select held from held) >= 0`.execute(db)
 }

@@ -73,7 +73,9 @@ export type Courier = {
 const batch = 500
 const mostUnrecorded = 3 * batch
 const failedPauseMs = 1_000
+// Hungry receivers are served together after so long; while much is claimed, which takes longer to send, later.
 const gatherMs = 10
+const busyGatherMs = 25
 // Each takes about 0.1 ms of the thread.
 const startsPerTurn = 16
 // Between looks at parts of what is queued.
@@ -123,10 +125,11 @@ export function startCourier(options: CourierOptions): Courier {
   // Receivers that are hungry within a few milliseconds are served together: claims cost the
   // database much the same whatever their number.
   const wakeSoon = (): void => {
+    const waitMs = lanes.held() > batch / 2 ? busyGatherMs : gatherMs
     soon ??= setTimeout(() => {
       soon = undefined
       continueNow()
-    }, gatherMs)
+    }, waitMs)
   }
   // From the ids of the installation, so that tests can fix the jitter.
   const random = (): number => ids.bytes(4).readUInt32BE() / 0xffff_ffff
@@ -142,14 +145,12 @@ export function startCourier(options: CourierOptions): Courier {
   }
 
   /** Sends a delivery and those that follow it; never throws. */
-  const start = async (delivery: PendingDelivery): Promise<void> => {
+  const start = (delivery: PendingDelivery): void => {
     sending.begin()
-    try {
-      await deliver(delivery)
-    } catch (error) {
+    deliver(delivery).then(sending.end, (error: unknown) => {
       log.error({ err: error, ...idsOf(delivery) }, 'internal delivery error, will retry')
-    }
-    sending.end()
+      sending.end()
+    })
   }
 
   const deliver = async (delivery: PendingDelivery): Promise<void> => {
@@ -183,7 +184,7 @@ export function startCourier(options: CourierOptions): Courier {
       })
       // While stopping, what would be sent next is given back for other processes.
       if (stopping.signal.aborted) dropped.push(...next)
-      else for (const one of next) void start(one)
+      else for (const one of next) start(one)
       if (dropped.length > 0) await giveBack(dropped)
       if (isHungry || dropped.length > 0) wakeSoon()
     }

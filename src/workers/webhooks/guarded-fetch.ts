@@ -50,6 +50,8 @@ export type GuardedFetch = {
 // Entries are small; the bound only keeps a tenant with many endpoints from growing the process.
 const checkedAddresses = 10_000
 
+const uncompressed = ['accept-encoding', 'identity']
+
 type Host = { pool: Pool; open: number }
 
 /** Opens a client whose every connection is checked: what was asked for, and what it leads to. */
@@ -67,6 +69,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   }
   // In the order of their last use.
   const hosts = new Map<string, Host>()
+  let newest: Host | undefined
 
   const connectChecked = buildConnector({
     ...tls,
@@ -100,6 +103,10 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
 
   const openHost = (origin: string): Host => {
     const known = hosts.get(origin)
+    if (known && known === newest) {
+      known.open++
+      return known
+    }
     if (known) hosts.delete(origin)
     const host = known ?? {
       // As many connections as the callers ask for: they bound what is under way, per receiver and
@@ -118,6 +125,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     // Before the oldest are closed: it must not be among them.
     host.open++
     hosts.set(origin, host)
+    newest = host
     if (!known) closeOldest()
     return host
   }
@@ -132,7 +140,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
         origin: url.origin,
         path: url.pathname + url.search,
         method,
-        headers: [...headers, 'accept-encoding', 'identity'],
+        headers: headers.concat(uncompressed),
         body: body ?? null,
       }
       try {

@@ -26,14 +26,16 @@ export function createRecorder(options: {
 }) {
   const { db, clock, log, onRecorded } = options
   let waiting: AttemptRecord[] = []
-  const counts = new Map<string, number>()
+  const counts = new Map<string, { waiting: number }>()
   let running: Promise<void> | undefined
   const stopping = new AbortController()
 
-  const count = (organization_id: string, change: number): void => {
-    const now = (counts.get(organization_id) ?? 0) + change
-    if (now === 0) counts.delete(organization_id)
-    else counts.set(organization_id, now)
+  const isStored = (records: readonly AttemptRecord[]): void => {
+    for (const [organization_id, { length }] of Map.groupBy(records, organizationOf)) {
+      const count = counts.get(organization_id)!
+      count.waiting -= length
+      if (count.waiting === 0) counts.delete(organization_id)
+    }
   }
 
   const store = async (records: readonly AttemptRecord[], repeats = 3): Promise<void> => {
@@ -66,8 +68,7 @@ export function createRecorder(options: {
       try {
         await store(records)
         waiting = waiting.slice(records.length)
-        for (const [organization_id, { length }] of Map.groupBy(records, organizationOf))
-          count(organization_id, -length)
+        isStored(records)
         onRecorded()
       } catch (error) {
         log.warn({ err: error, attempts: waiting.length }, 'recording attempts failed, will retry')
@@ -88,12 +89,14 @@ export function createRecorder(options: {
   return {
     add: (record: AttemptRecord): void => {
       waiting.push(record)
-      count(record.organization_id, 1)
+      const count = counts.get(record.organization_id)
+      if (count) count.waiting++
+      else counts.set(record.organization_id, { waiting: 1 })
       void flush()
     },
     /** Of all organizations, or of one. */
     waiting: (organization_id?: string): number =>
-      organization_id === undefined ? waiting.length : (counts.get(organization_id) ?? 0),
+      organization_id === undefined ? waiting.length : (counts.get(organization_id)?.waiting ?? 0),
     stop: async (): Promise<void> => {
       stopping.abort()
       await flush()

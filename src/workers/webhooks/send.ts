@@ -53,8 +53,7 @@ export async function send(
   const body = bodyOf(claim)
   const signature = sign(receiver.secrets, { id: webhook_history_id, timestamp, body })
   // Names and values in turn. Those of ours cannot be registered (`domain/webhooks/headers.ts`).
-  const headers = [
-    ...receiver.headers,
+  const headers = receiver.headers.concat(
     'content-type',
     'application/json',
     'webhook-id',
@@ -63,23 +62,18 @@ export async function send(
     `${timestamp}`,
     'webhook-signature',
     signature,
-  ]
+  )
   const traceparent = span && !receiver.headers.some(isTraceparent) ? span.traceparent : undefined
   if (traceparent !== undefined) headers.push('traceparent', traceparent)
-  const outcome = await http
-    .request({
-      url: receiver.webhook_endpoint,
-      method: 'POST',
-      headers,
-      body,
-      timeoutMs,
-      maxBytes,
-      signal,
-    })
-    .catch((error: unknown) => {
-      if (error instanceof GuardedFetchError) return error
-      throw error
-    })
+  let outcome: GuardedAnswer | GuardedFetchError
+  try {
+    const url = receiver.webhook_endpoint
+    const request = { url, method: 'POST', headers, body, timeoutMs, maxBytes, signal } as const
+    outcome = await http.request(request)
+  } catch (error) {
+    if (!(error instanceof GuardedFetchError)) throw error
+    outcome = error
+  }
   if (outcome instanceof GuardedFetchError && outcome.failure === 'stopped') return undefined
   const answer = outcome instanceof GuardedFetchError ? undefined : outcome
   const is_delivered = answer !== undefined && answer.status >= 200 && answer.status < 300
@@ -107,7 +101,7 @@ export async function send(
     request_headers: packRequestHeaders({
       ...{ custom: receiver.headers, signature, traceparent },
     }),
-    response_headers: answer ? packResponseHeaders(answer.headers) : null,
+    response_headers: answer ? packResponseHeaders(receiver, answer.headers) : null,
     next_attempt_time: next === undefined ? null : new Date(next),
     is_gone: answer?.status === 410,
     was_failing: receiver.is_failing,

@@ -46,12 +46,16 @@ export function createTimes(clock: Clock) {
   }
 }
 
+const transferTime = '"transfer_time":'
+
 /**
  * The time of the block that a notification is about; undefined where it is about none. A search in
  * the text: parsing every body would cost more than the figure is worth.
  */
 function blockTimeOf(data: string): number | undefined {
-  const text = /"transfer_time": ?"([^"]{1,40})"/.exec(data)?.[1]
+  const at = data.indexOf(transferTime)
+  if (at === -1) return undefined
+  const text = /^ ?"([^"]{1,40})"/.exec(data.slice(at + transferTime.length, at + 64))?.[1]
   const time = text === undefined ? Number.NaN : Date.parse(text)
   return Number.isNaN(time) ? undefined : time
 }
