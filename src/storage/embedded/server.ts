@@ -61,6 +61,13 @@ const adopt = async (plan: ServerPlan, pid: number, signal: AbortSignal) => {
   return undefined
 }
 
+// For glibc: a backend keeps up to 16 MiB for its next statement. By default it gave the memory of each large statement
+// back to the system, and the page faults of the next one were 2 to 4 % of the database's CPU while catching up.
+const memory = {
+  MALLOC_TRIM_THRESHOLD_: `${16 * 2 ** 20}`,
+  MALLOC_MMAP_THRESHOLD_: `${8 * 2 ** 20}`,
+}
+
 const spawnServer = async ({ layout, binaries, user, settings }: ServerPlan) => {
   await boundLogFile(layout.log)
   // The id in the file of a dead server may be that of another process by now.
@@ -77,7 +84,7 @@ const spawnServer = async ({ layout, binaries, user, settings }: ServerPlan) => 
     ...(user && { uid: user.uid, gid: user.gid }),
     cwd: layout.root,
     detached: true,
-    env: { PATH: process.env.PATH, LC_ALL: 'C' },
+    env: { PATH: process.env.PATH, LC_ALL: 'C', ...memory },
     stdio: ['ignore', output.fd, output.fd],
   })
   const failed = new Promise<never>((_, reject) => child.once('error', reject))
