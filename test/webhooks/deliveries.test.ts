@@ -56,6 +56,8 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('deliveries of %s', (service)
     expect(receiver.received.map(({ json }) => json.data.sequence)).toEqual(
       ids.map((_, index) => index + 1),
     )
+    // One at a time: each uses the connection of the one before.
+    expect(receiver.connections()).toBe(1)
     const { signing_secret } = await bench.caller.call('GetWebhookSigningSecret', { webhook_id })
     for (const delivery of receiver.received) verify(signing_secret, delivery)
     expect(receiver.received[0]!.json).toMatchObject({

@@ -17,6 +17,8 @@ export type Received = {
 export type TestReceiver = {
   url: string
   received: Received[]
+  /** How many connections were opened. */
+  connections(): number
   /** What to answer; 204 to begin with. */
   answer(reply: (response: ServerResponse, delivery: Received) => void): void
   stop(): Promise<void>
@@ -39,10 +41,13 @@ export const startReceiver = async (): Promise<TestReceiver> => {
       reply(response, delivery)
     })
   })
+  let connections = 0
+  server.on('connection', () => connections++)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const receiver: TestReceiver = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     received,
+    connections: () => connections,
     answer: (next) => {
       reply = next
     },

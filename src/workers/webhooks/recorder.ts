@@ -30,7 +30,7 @@ export function createRecorder(options: {
   let running: Promise<void> | undefined
   const stopping = new AbortController()
 
-  const isStored = (records: readonly AttemptRecord[]): void => {
+  const noteStored = (records: readonly AttemptRecord[]): void => {
     for (const [organization_id, { length }] of Map.groupBy(records, organizationOf)) {
       const count = counts.get(organization_id)!
       count.waiting -= length
@@ -68,7 +68,7 @@ export function createRecorder(options: {
       try {
         await store(records)
         waiting = waiting.slice(records.length)
-        isStored(records)
+        noteStored(records)
         onRecorded()
       } catch (error) {
         log.warn({ err: error, attempts: waiting.length }, 'recording attempts failed, will retry')
