@@ -2,7 +2,9 @@
 // page by page in later transactions, so that the tracker does not wait for all balances of the network at once.
 
 import { sql } from 'kysely'
+import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
+import type { walletTables } from '../wallets/tables.ts'
 import { deepConfirmation } from './changes.ts'
 
 /** Lets every balance of a chain be read again at this block or later, because those before it were not seen. */
@@ -35,6 +37,8 @@ export const lowerReopening = async (
     where network_id = ${network_id} and block_number > ${number}`.execute(trx)
 }
 
+type ReopeningRow = RowOf<typeof walletTables.balance_reopening>
+
 /**
  * Makes work of the next balances that are to be read again, and says how many these are; 0 when there
  * are none, or the cursor has not reached the block. The caller must hold the cursor's lock.
@@ -45,8 +49,8 @@ export const reopenPage = async (
 ): Promise<number> => {
   // Once the block has the confirmations of all wallets but the deep ones: if work became due later than
   // it is made, all pages would become due at once, and before newer work.
-  const { rows: open } = await sql<{ block_number: number; has_begun: boolean }>`
-    select block_number, wallet_id is not null as has_begun from balance_reopening
+  const { rows: open } = await sql<ReopeningRow>`
+    select * from balance_reopening
     where network_id = ${network_id} and block_number <= ${head}
       and block_number + (
         select coalesce(greatest(max(confirmation), 1), 1) from wallet
@@ -55,18 +59,26 @@ export const reopenPage = async (
     for update`.execute(trx)
   const [reopening] = open
   if (!reopening) return 0
-  const beyond = reopening.has_begun
-    ? sql`and (t.wallet_id, t.address) >= (o.wallet_id, o.address)
-        and (t.wallet_id, t.address, b.asset_id) > (o.wallet_id, o.address, o.asset_id)`
-    : sql``
-  // Along the addresses of the wallets: the key of the balances begins with the address.
+  const { block_number, wallet_id, address, asset_id } = reopening
+  // As parameters, which the index takes as its start: joined, every page walked all addresses before its own.
+  const beyond =
+    wallet_id === null
+      ? sql``
+      : sql`and (t.wallet_id, t.address) >= (${wallet_id}::uuid, ${address}::bytea)
+          and (t.wallet_id, t.address, b.asset_id) >
+            (${wallet_id}::uuid, ${address}::bytea, ${asset_id}::uuid)`
+  // Along the addresses of the wallets: the key of the balances begins with the address. Readings that wait for
+  // confirmation lack the same changes. They stay: each is the balance of its own block once that is confirmed.
   const { rows } = await sql<{ count: number }>`
     with page as materialized (
-      select t.wallet_id, t.address, b.asset_id, b.organization_id
-      from balance_reopening o join wallet w on w.network_id = o.network_id
-      join wallet_address t on t.wallet_id = w.wallet_id
-      join balance b on b.address = t.address and b.wallet_id = t.wallet_id
-      where o.network_id = ${network_id} ${beyond}
+      select t.wallet_id, t.address, b.asset_id, t.organization_id
+      from wallet w join wallet_address t on t.wallet_id = w.wallet_id
+      cross join lateral (
+        select asset_id from balance where address = t.address and wallet_id = t.wallet_id
+        union
+        select asset_id from balance_pending where address = t.address and wallet_id = t.wallet_id
+          and block_number < ${block_number}) b
+      where w.network_id = ${network_id} ${beyond}
       order by t.wallet_id, t.address, b.asset_id limit ${limit}),
     last as (
       select * from page order by wallet_id desc, address desc, asset_id desc limit 1),
@@ -77,44 +89,14 @@ export const reopenPage = async (
     made as (
       insert into balance_change (wallet_id, address, asset_id, block_number, organization_id,
         network_id, due_block, ahead)
-      select wallet_id, address, asset_id, ${reopening.block_number}::int8, organization_id,
+      select wallet_id, address, asset_id, ${block_number}::int8, organization_id,
         ${network_id}::int2, ${head}::int8, true
       from page
       on conflict (wallet_id, address, asset_id, block_number) do update
         set delta = null, due_block = excluded.due_block, ahead = true)
     select count(*)::int8 as count from page`.execute(trx)
   const count = rows[0]!.count
-  if (count === limit) return count
-  // Readings that wait for confirmation come last: pages of stored balances were full until here.
-  const kept = await reopenPending(trx, { network_id, head, limit, ...reopening })
-  if (kept < limit)
+  if (count < limit)
     await sql`delete from balance_reopening where network_id = ${network_id}`.execute(trx)
-  return count + kept
-}
-
-/** What was read before the block and waits for its confirmation lacks the same changes. */
-const reopenPending = async (
-  trx: Db,
-  reopening: { network_id: number; head: number; limit: number; block_number: number },
-): Promise<number> => {
-  const { network_id, head, limit, block_number } = reopening
-  const { rows } = await sql<{ count: number }>`
-    with early as materialized (
-      select address, wallet_id, asset_id, block_number from balance_pending
-      where network_id = ${network_id} and block_number < ${block_number}
-      order by block_number limit ${limit} for update),
-    gone as (
-      delete from balance_pending p using early s
-      where p.address = s.address and p.wallet_id = s.wallet_id and p.asset_id = s.asset_id
-        and p.block_number = s.block_number
-      returning p.*),
-    made as (
-      insert into balance_change (wallet_id, address, asset_id, block_number, organization_id,
-        network_id, due_block, ahead)
-      select distinct wallet_id, address, asset_id, ${block_number}::int8, organization_id,
-        ${network_id}::int2, ${head}::int8, true
-      from gone
-      on conflict (wallet_id, address, asset_id, block_number) do nothing)
-    select count(*)::int8 as count from early`.execute(trx)
-  return rows[0]!.count
+  return count
 }

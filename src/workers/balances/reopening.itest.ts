@@ -132,13 +132,13 @@ describe('balances after blocks that no node has', () => {
   })
 })
 
-/** A wallet of three confirmations on a chain with net changes, and the steps of its tracker one at a time. */
-const startInSteps = async (network: string) => {
-  const bench = await createWalletBench(db, 's', { network })
+/** A wallet of a chain, and the steps of its tracker one at a time. */
+const startInSteps = async (service: 'c' | 's', network: string, { confirmation = 3 } = {}) => {
+  const bench = await createWalletBench(db, service, { network })
   const { chain, network_id, account, address } = bench
   const caller = await bench.createCaller()
-  const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', confirmation: 3 })
-  const name = `tracker:s:${network}`
+  const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', confirmation })
+  const name = `tracker:${service}:${network}`
   const lease = await acquireLease(db, { name, holder: randomUUID(), ttl_ms: 600_000 })
   const tools: TrackerTools = {
     ...{ db, network_id, chain, clock: systemClock, window: 256 },
@@ -162,7 +162,8 @@ const startInSteps = async (network: string) => {
     await storeGap(tools, before!, { kind: 'gap', from: to.number, to, reason: 'unreadable' })
   }
   const balances = async (): Promise<string[]> => {
-    const { assets } = await caller.call('ListAssets', { wallet_id, asset_type: 'ASSET_TYPE_S' })
+    const asset_type = chain.native.asset_type
+    const { assets } = await caller.call('ListAssets', { wallet_id, asset_type })
     return assets.map(({ balance }: { balance: string }) => balance)
   }
   return {
@@ -181,8 +182,10 @@ const startInSteps = async (network: string) => {
 }
 
 it('a reading that is confirmed together with a later net change is not lost', async () => {
-  const { tools, chain, caller, network_id, wallet_id, address, ...world } =
-    await startInSteps('both-due')
+  const { tools, chain, caller, network_id, wallet_id, address, ...world } = await startInSteps(
+    's',
+    'both-due',
+  )
   const { settle, store, skip, pay, balances } = world
   await caller.call('RegisterAddress', { wallet_id, address: address(1), import_asset: true })
   await store([], [])
@@ -202,7 +205,7 @@ it('a reading that is confirmed together with a later net change is not lost', a
 })
 
 it('a reading by a node that was ahead does not count a block that becomes a gap before it is confirmed', async () => {
-  const { tools, chain, caller, wallet_id, address, ...world } = await startInSteps('ahead')
+  const { tools, chain, caller, wallet_id, address, ...world } = await startInSteps('s', 'ahead')
   const { settle, store, skip, pay, balances } = world
   await caller.call('RegisterAddress', { wallet_id, address: address(1), import_asset: false })
   await store(pay(1n), [], [])
@@ -216,3 +219,34 @@ it('a reading by a node that was ahead does not count a block that becomes a gap
   await settle()
   expect(await balances()).toEqual(['1000006'])
 })
+
+it.each([
+  { service: 'c', confirmation: 40, read: {}, first: [] },
+  { service: 's', confirmation: 4, read: { import_asset: true }, first: ['1000000'] },
+] as const)(
+  'what was read before a gap becomes the balance when its own block is confirmed ($service)',
+  async ({ service, confirmation, read, first }) => {
+    const { chain, caller, wallet_id, address, ...world } = await startInSteps(
+      service,
+      `before-${service}`,
+      { confirmation },
+    )
+    const { settle, store, skip, pay, balances } = world
+    await caller.call('RegisterAddress', { wallet_id, address: address(1), ...read })
+    await store(pay(1n))
+    await settle()
+    chain.mine([{ movements: pay(5n) }])
+    await skip()
+    // All balances are read again here; the first payment lacks one confirmation.
+    const blocks = (count: number) => Array.from({ length: count }, () => [])
+    await store(...blocks(confirmation - 3))
+    await settle()
+    expect(await balances()).toEqual(first)
+    await store([])
+    await settle()
+    expect(await balances()).toEqual(['1000001'])
+    await store(...blocks(confirmation))
+    await settle()
+    expect(await balances()).toEqual(['1000006'])
+  },
+)
