@@ -20,6 +20,7 @@ const benches = [
   'ton',
   'verification',
   'deliveries',
+  'disk',
   'console',
   'readme',
 ]

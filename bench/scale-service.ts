@@ -1,10 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { glob, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { createClient } from '../client/src/client.ts'
-import { startAnvil } from '../devnet/anvil/anvil.ts'
+import { addressOf } from '../src/chains/evm/testing/stub-chain.ts'
 import { cpuSeconds } from './lib/cpu.ts'
+import type { Receivers, RecordedNodeOrder } from './recorded-node.ts'
 
 const here = import.meta.dirname
 
@@ -19,15 +21,46 @@ export type Service = {
   cpu(): Promise<number>
   /** The processes that serve requests. */
   servers(): Promise<number[]>
-  /** Mines on the network of wallets, which each service has its own of. */
-  mine(blocks: number): Promise<unknown>
-  /** Tracks that network from now on. */
+  /** The process that tracks, and those of its database. */
+  trackers(): Promise<number[]>
+  /** Tracks the network of wallets from now on, which each service has its own of. */
   track(): Promise<void>
-  lag(): Promise<number>
+  /** Makes blocks of that network; its nodes do not show them yet. */
+  prepare(blocks: number): Promise<void>
+  /** Shows them, and waits until the tracker has stored the first of them. */
+  catchUp(): Promise<void>
+  /** The last stored block of that network, and how many are left. */
+  tracking(): Promise<{ block_number: number; lag: number }>
   stop(): Promise<unknown>
 }
 
-/** Starts the service with a folder of its own, and a development chain besides the given nodes. */
+const receivers: Receivers = { first: 1_000_000, count: 10_000 }
+const addressesPerCall = 1_000
+
+/** The node of the network of wallets. */
+async function startRecordedNode(children: ChildProcess[]) {
+  const child = fork(join(here, 'recorded-node.ts'), [JSON.stringify(receivers)])
+  children.push(child)
+  const [{ url, contracts }] = (await once(child, 'message')) as [
+    { url: string; contracts: string[] },
+  ]
+  const order = async (message: RecordedNodeOrder): Promise<number> => {
+    child.send(message)
+    const [{ top }] = (await once(child, 'message')) as [{ top: number }]
+    return top
+  }
+  return { url, contracts, order }
+}
+
+/** The processes of the database in a folder. */
+async function databaseIn(dataDir: string): Promise<number[]> {
+  const [file] = await Array.fromAsync(glob(join(dataDir, '**/postmaster.pid')))
+  const [server] = (await readFile(file!, 'utf8')).split('\n')
+  const list = await readFile(`/proc/${server}/task/${server}/children`, 'utf8')
+  return [server!, ...list.trim().split(' ')].map(Number)
+}
+
+/** Starts the service with a folder of its own, and a network of wallets besides the given nodes. */
 export async function startService({
   workers,
   nodes: others,
@@ -41,8 +74,8 @@ export async function startService({
   children: ChildProcess[]
 }): Promise<Service> {
   const dataDir = join(dir, `data-${workers}`)
-  const anvil = await startAnvil({})
-  const nodes = { mainnet: anvil.url, ...others }
+  const node = await startRecordedNode(children)
+  const nodes = { mainnet: node.url, ...others }
   const networks = Object.fromEntries(
     Object.entries(nodes).map(([name, url]) => [name, { upstreams: [{ url }] }]),
   )
@@ -81,6 +114,16 @@ export async function startService({
   const text = await readFile(join(dataDir, 'connection.json'), 'utf8')
   const { base_url, ws_url, admin_url, member } = JSON.parse(text)
   const status = async () => await (await fetch(`${admin_url}/status`)).json()
+  /** Those whose names begin so; of one worker the only one. */
+  const named = async (begin: string): Promise<number[]> => {
+    const { processes = [] } = (await status()) as { processes?: ShownProcess[] }
+    const found = processes.filter(({ name }) => name.startsWith(begin)).map(({ pid }) => pid)
+    return found.length > 0 ? found : [child.pid!]
+  }
+  const tracking = async () => {
+    const { block_number, head } = (await status()).chains.c.tracking
+    return { block_number, lag: head - block_number }
+  }
   return {
     workers,
     url: (network) => `${base_url}/c/${network}/v1/${member.api_key}`,
@@ -92,27 +135,35 @@ export async function startService({
         0,
       )
     },
-    servers: async () => {
-      const { processes = [] } = (await status()) as { processes?: ShownProcess[] }
-      const found = processes.filter(({ name }) => name.startsWith('worker-')).map(({ pid }) => pid)
-      return found.length > 0 ? found : [child.pid!]
-    },
-    mine: (blocks) => anvil.call('anvil_mine', [`0x${blocks.toString(16)}`]),
+    servers: () => named('worker-'),
+    trackers: async () => [...(await named('background')), ...(await databaseIn(dataDir))],
     track: async () => {
       const client = createClient({ base_url, ...member })
-      const chain = client.chain('c') as unknown as {
-        RegisterWallet(request: object): Promise<object>
-      }
-      await chain.RegisterWallet({ name: 'bench', address: `0x${'ab'.repeat(20)}` })
+      const chain = client.chain('c') as unknown as Record<
+        'RegisterWallet' | 'BatchRegisterAddresses' | 'RegisterContract',
+        (request: object) => Promise<{ wallet_id: string }>
+      >
+      const { wallet_id } = await chain.RegisterWallet({ name: 'bench', confirmation: 1 })
+      for (let at = 0; at < receivers.count; at += addressesPerCall)
+        await chain.BatchRegisterAddresses({
+          wallet_id,
+          addresses: Array.from({ length: addressesPerCall }, (_, index) =>
+            addressOf(receivers.first + at + index),
+          ),
+        })
+      for (const contract_address of node.contracts)
+        await chain.RegisterContract({ contract_address, contract_type: 'CONTRACT_TYPE_ERC20' })
     },
-    lag: async () => {
-      const { block_number, head } = (await status()).chains.c.tracking ?? {}
-      return block_number === null || head === null ? Number.POSITIVE_INFINITY : head - block_number
+    prepare: async (blocks) => void (await node.order({ grow: blocks })),
+    catchUp: async () => {
+      const { block_number } = await tracking()
+      await node.order({ show: true })
+      while ((await tracking()).block_number === block_number) await delay(20)
     },
+    tracking,
     stop: async () => {
       child.kill('SIGTERM')
       await once(child, 'exit')
-      await anvil.stop()
     },
   }
 }

@@ -196,7 +196,7 @@ async function measureThroughput(services: readonly Service[]): Promise<string> 
   for (const way of ways) {
     // Before they are bounded: code that is not compiled yet takes many times as long.
     await Promise.all(services.map((service) => load(service, way, warmUpSeconds)))
-    const bounds = pids.map((pid) => boundCpu(pid, share))
+    const bounds = pids.map((pid) => boundCpu([pid], share))
     const rates = services.map((): number[] => [])
     const ratios = services.map((): number[] => [])
     for (let round = 0; round <= rounds; round++) {
@@ -225,43 +225,53 @@ async function measureThroughput(services: readonly Service[]): Promise<string> 
   return `As much as ${usualConnections} connections per worker take, each worker with ${share} of a core, all services at the same time, so that the generator and the node have room, windows of ${seconds} s.\n\n${table(['Asked for', 'workers', 'requests/s', 'of one worker, median', 'from, to', 'windows'], rows)}`
 }
 
-const blocksAtOnce = 50
-
-/** Mines as fast as the node can until the signal aborts; answers with how many blocks there were. */
-async function mineUntil(signal: AbortSignal, mine: (blocks: number) => Promise<unknown>) {
-  let mined = 0
-  for (; !signal.aborted; mined += blocksAtOnce) await mine(blocksAtOnce)
-  return mined
-}
+// Of a tracker with its database: all together leave the cores a part of their time.
+const trackerShare = Number(process.env.TRACKER_SHARE ?? 0.6)
+// More blocks than are stored in a window: the tracker is behind until its end.
+const blocksBehind = Number(process.env.BLOCKS ?? 800)
 
 /** Until it has stored all blocks. */
 async function isIdle(service: Service): Promise<void> {
   const deadline = Date.now() + 60_000
-  while ((await service.lag()) > 0 && Date.now() < deadline) await delay(200)
+  while ((await service.tracking()).lag > 0 && Date.now() < deadline) await delay(200)
 }
 
 /**
- * The gateway of each service at 80 % of what it takes, alone, while another service tracks, and while its own tracker
- * does. The one in the middle shows what the machine does to it: two hyper-threads share a core. Each worker has
- * a share of a core, so that trackers, databases and nodes have room.
+ * The gateway of each service at 80 % of what it takes, alone, while another service catches up, and while its own tracker
+ * does. The one in the middle shows what the machine does to it. Each worker has a share of a core, and each tracker with its
+ * database, so that none of them waits for a core.
  */
 async function measureTracking(services: readonly Service[]): Promise<string> {
   const rows: unknown[][] = []
   const [way] = ways
   for (const service of services) await service.track()
-  for (const [index, service] of services.entries()) {
-    const other = services[(index + 1) % services.length]!
+  // One worker tracks in its own process, so that its tracker would have a part of its share.
+  for (const service of services.filter(({ workers }) => workers > 1)) {
+    const other = services.find((one) => one !== service)!
     const connections = usualConnections * service.workers
     await load(service, way, warmUpSeconds, { connections })
-    const bounds = canBoundCpu() ? (await service.servers()).map((pid) => boundCpu(pid, share)) : []
+    const bounds = canBoundCpu()
+      ? [
+          ...(await service.servers()).map((pid) => boundCpu([pid], share)),
+          boundCpu(await service.trackers(), trackerShare),
+          boundCpu(await other.trackers(), trackerShare),
+        ]
+      : []
     const beside = async (tracking: Service | undefined, rate: number) => {
-      const over = new AbortController()
-      const mining = tracking && mineUntil(over.signal, tracking.mine)
+      await tracking?.prepare(blocksBehind)
+      await tracking?.catchUp()
+      const [stolen, from] = [stolenTicks(), performance.now()]
+      const before = await tracking?.tracking()
       const counted = await load(service, way, seconds, { connections, rate })
-      over.abort()
-      const mined = (await mining) ?? 0
+      const after = await tracking?.tracking()
+      const disturbed = isDisturbed(stolen, from)
+      if (after?.lag === 0) throw new Error('caught up before the window ended: more BLOCKS')
       if (tracking) await isIdle(tracking)
-      return { ...counted, mined }
+      return {
+        ...counted,
+        disturbed,
+        stored: after ? after.block_number - before!.block_number : 0,
+      }
     }
     const most = (await beside(other, 0)).requests / seconds
     const cases = [undefined, other, service]
@@ -269,11 +279,10 @@ async function measureTracking(services: readonly Service[]): Promise<string> {
     const blocks: number[] = []
     for (let round = 0; round < rounds; round++)
       for (const [at, tracking] of cases.entries()) {
-        const [stolen, from] = [stolenTicks(), performance.now()]
-        const { p99, mined } = await beside(tracking, most * 0.8)
-        if (isDisturbed(stolen, from)) continue
+        const { p99, disturbed, stored } = await beside(tracking, most * 0.8)
+        if (disturbed) continue
         times[at]!.push(p99)
-        if (tracking === service) blocks.push(mined / seconds)
+        if (tracking === service) blocks.push(stored / seconds)
       }
     for (const bound of bounds) bound.stop()
     isMeasured(times)
@@ -285,8 +294,8 @@ async function measureTracking(services: readonly Service[]): Promise<string> {
     ])
   }
   const columns = ['workers', 'requests/s', 'blocks/s']
-  const p99s = ['p99 ms alone', 'while another service tracks', 'while it tracks']
-  return `Cache hits at 80 % of what the service takes beside a busy machine${canBoundCpu() ? `, each worker with ${share} of a core` : ''}: alone, while the tracker of another service stores empty blocks as fast as a node mines them, and while its own does; median of ${rounds} interleaved rounds of ${seconds} s without those in which the hypervisor withheld CPU.\n\n${table([...columns, ...p99s, 'of alone', 'of another tracking'], rows)}`
+  const p99s = ['p99 ms alone', 'while another catches up', 'while it catches up']
+  return `Cache hits at 80 % of what the service takes beside a busy machine${canBoundCpu() ? `, each worker with ${share} of a core and each tracker with its database with ${trackerShare}` : ''}: alone, while the tracker of another service catches up with blocks of 50 token transfers to tracked addresses, and while its own does; median of ${rounds} interleaved rounds of ${seconds} s without those in which the hypervisor withheld CPU.\n\n${table([...columns, ...p99s, 'of alone', 'of another catching up'], rows)}`
 }
 
 /** WebSocket clients in a process of their own. */

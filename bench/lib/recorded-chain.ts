@@ -10,6 +10,12 @@ export type RecordedChain = {
   contracts: string[]
   /** Shows the nodes' next blocks, up to this number. */
   advance(number: number): void
+  /** Makes so many blocks more, and forgets those before a number. */
+  grow(blocks: number, before?: number): void
+  /** The number of the last block that was made. */
+  top(): number
+  /** The result of a call, as JSON text. */
+  answer(method: string, params: string): string
 }
 
 type Recorded = { head: Head; block: string; receipts: string }
@@ -23,16 +29,29 @@ export function recordChain(options: {
 }): RecordedChain {
   const { blocks, transfers, receiver } = options
   const contracts = Array.from({ length: 5 }, (_, at) => addressOf(0xc0ffee00 + at))
-  const recorded: Recorded[] = []
+  const recorded = new Map<number, Recorded>()
+  const numberOf = new Map<string, number>()
   let parent: ReturnType<typeof stubBlock> | undefined
-  for (let number = 0; number <= blocks; number++) {
-    const made = stubBlock(
-      number === 0 ? [] : Array.from({ length: transfers }, (_, at) => transfer(number, at)),
-      parent && { parent },
-    )
-    recorded.push(record(made))
-    parent = made
+  let made = -1
+  let first = 0
+  const grow = (count: number, before = 0): void => {
+    for (const end = made + count; made < end; ) {
+      const number = ++made
+      const block = stubBlock(
+        number === 0 ? [] : Array.from({ length: transfers }, (_, at) => transfer(number, at)),
+        parent && { parent },
+      )
+      const one = record(block)
+      recorded.set(number, one)
+      numberOf.set(one.head.hash, number)
+      parent = block
+    }
+    for (; first < before; first++) {
+      numberOf.delete(recorded.get(first)!.head.hash)
+      recorded.delete(first)
+    }
   }
+  grow(blocks + 1)
   let shown = 0
 
   function transfer(number: number, at: number) {
@@ -66,22 +85,25 @@ export function recordChain(options: {
     switch (method) {
       case 'eth_getBlockByNumber': {
         const number = params[0] === 'latest' ? shown : Number(params[0])
-        return number <= shown ? recorded[number]!.block : 'null'
+        return (number <= shown && recorded.get(number)?.block) || 'null'
       }
+      case 'eth_getBlockByHash':
+        return recorded.get(numberOf.get(params[0])!)?.block ?? 'null'
       case 'eth_getBlockReceipts':
-        return recorded[numberOf.get(params[0] as string)!]!.receipts
+        return recorded.get(numberOf.get(params[0])!)?.receipts ?? 'null'
+      case 'eth_blockNumber':
+        return `"${toQuantity(shown)}"`
       case 'eth_chainId':
         return '"0x1"'
       default:
         return '"0x0"'
     }
   }
-  const numberOf = new Map(recorded.map(({ head }) => [head.hash, head.number]))
   const listeners = new Set<(head: Head, upstream: string) => void>()
   const pool: EvmNodes = {
     broadcast: async () => ({ failure: 'NO_UPSTREAM' as const }),
     chainId: () => 1,
-    head: () => recorded[shown]!.head,
+    head: () => recorded.get(shown)!.head,
     can: (capability) => capability === 'block_receipts',
     has: (capability) => capability === 'block_receipts',
     onHead: (listener) => {
@@ -101,8 +123,9 @@ export function recordChain(options: {
     contracts,
     advance: (number) => {
       shown = number
-      for (const listener of listeners) listener(recorded[shown]!.head, 'recorded')
+      for (const listener of listeners) listener(recorded.get(shown)!.head, 'recorded')
     },
+    ...{ grow, answer, top: () => made },
   }
 }
 
