@@ -45,7 +45,7 @@ export const runModel = async (
 }
 
 if (import.meta.main) {
-  const { steps, ...seeds } = readNumbers({ seeds: 100, seed: 1, steps: 40 })
+  const { steps, ...seeds } = readNumbers({ seeds: 100, seed: 1, steps: 60 })
   const database = await startKillableDatabase()
   try {
     const total = await runSeeds(seeds, async (seed) => {

@@ -21,6 +21,8 @@ export type WorldWallet = {
   wallet_id: string
   caller: Caller
   confirmation: number
+  /** Work that was noted before the number changed has other times. */
+  isChanged?: boolean
   /** What had its confirmation before the number changed stays confirmed. */
   confirmed: number
   /** The same for balances: those that a caller imports are read from nodes that may be ahead of the tracker. */
@@ -192,6 +194,7 @@ export const createChanges = (
           const ahead = Math.max(0, chain.canonical().length - 1 - head)
           wallet.imported = Math.max(wallet.imported, reached + ahead)
           wallet.confirmation = confirmation
+          wallet.isChanged = true
         } else if (now.webhooks.length < 4) {
           const webhook = {
             webhook_id: randomUUIDv7(),

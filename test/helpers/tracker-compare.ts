@@ -147,14 +147,20 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
       check(`${what}, up to ${at}`, String(chain.balanceAt(query, at)), String(row.balance))
   }
   for (const touch of touches) {
-    const { confirmation } = wallets.find(({ wallet_id }) => wallet_id === touch.wallet_id)!
+    const { confirmation, isChanged } = wallets.find(
+      ({ wallet_id }) => wallet_id === touch.wallet_id,
+    )!
     // A deep wallet is read when the tracker has caught up, in batches of fifty.
-    const late = confirmation > 32 ? 50 : 0
+    const isDeep = confirmation > 32
+    const late = isDeep && isChanged ? 50 : 0
     // Of a chain with net changes, a balance that was first seen in a gap is read from where the tracker was when it was
     // filled, and no first reading counts before the end of a gap is confirmed.
     const isDelta = chain.balances === 'delta'
     const seen = isDelta ? Math.max(world.gapEnd(), world.refilled.get(touch.block_number) ?? 0) : 0
-    const from = Math.max(touch.block_number, seen)
+    const found = isDeep && !isDelta ? (world.refilled.get(touch.block_number) ?? 0) : 0
+    const known = Math.max(touch.block_number, seen, found)
+    // Unless its number changed, it is known since when its balance was read.
+    const from = isDeep && !isDelta && !isChanged ? world.settledFrom(known) : known
     if (from + Math.max(confirmation, 1) - 1 + late > head) continue
     check(`balance ${keyOf(touch)} is listed`, true, existing.has(keyOf(touch)))
   }

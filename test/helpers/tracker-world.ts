@@ -81,6 +81,8 @@ export const createWorld = async (
   /** Blocks that are in a gap, by hash; and at which head a block was refilled, by number. */
   const gapped = new Set<string>()
   const refilled = new Map<number, number>()
+  /** Heads at which all balances were read that were due there, and which the tracker has not gone back behind. */
+  let settled: number[] = []
   let gapEnd = 0
   let refills = 0
   let crashes = 0
@@ -105,6 +107,9 @@ export const createWorld = async (
   const noteProgress = async (before: number): Promise<void> => {
     const cursor = await findCursor(db, network_id)
     if (!cursor) return
+    // A rollback reads again what was read at the block before the removed ones.
+    if (cursor.block_number < before)
+      settled = settled.filter((number) => number < cursor.block_number)
     const gaps = await listOpenGaps(db, network_id)
     const isGap = (number: number) =>
       gaps.some(({ from_block, to_block }) => from_block <= number && number <= to_block)
@@ -205,7 +210,10 @@ export const createWorld = async (
       let more = true
       try {
         more = await step()
-        if (!more || chance(0.5)) while ((await settleBalances(tools, never)) > 0);
+        if (!more || chance(0.5)) {
+          while ((await settleBalances(tools, never)) > 0);
+          settled.push((await findCursor(db, network_id))!.block_number)
+        }
       } catch (error) {
         // The chain may be ahead of the tracker: it reads again once it has gone back.
         if (!(error instanceof BlockGoneError || error instanceof CrashError)) throw error
@@ -253,6 +261,9 @@ export const createWorld = async (
   return {
     refill,
     refilled,
+    /** The first head from a block on at which all balances that were due were read. */
+    settledFrom: (block: number): number =>
+      Math.min(...settled.filter((number) => number >= block), Number.POSITIVE_INFINITY),
     gapEnd: () => gapEnd,
     isReopened,
     refills: () => refills,
