@@ -23,6 +23,8 @@ export type WorldWallet = {
   confirmation: number
   /** Work that was noted before the number changed has other times. */
   isChanged?: boolean
+  /** Its balances may have been read at a later block than that of the change. */
+  wasDeep?: boolean
   /** What had its confirmation before the number changed stays confirmed. */
   confirmed: number
   /** The same for balances: those that a caller imports are read from nodes that may be ahead of the tracker. */
@@ -193,6 +195,7 @@ export const createChanges = (
           // Behind after a return to a shorter branch: what was read of the longer one stays until it is taken back.
           const ahead = Math.max(0, chain.canonical().length - 1 - head)
           wallet.imported = Math.max(wallet.imported, reached + ahead)
+          wallet.wasDeep ||= wallet.confirmation > 32
           wallet.confirmation = confirmation
           wallet.isChanged = true
         } else if (now.webhooks.length < 4) {

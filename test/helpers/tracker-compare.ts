@@ -22,6 +22,9 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
   const cursor = await findCursor(db, network_id)
   if (!cursor?.block_hash.equals(chain.canonical().at(-1)!.hash)) return []
   const head = cursor.block_number
+  // After a rollback for a longer branch that was left before the tracker had it: what had its confirmations at the higher
+  // head was stored and notified.
+  if (head < world.peak()) return []
   const blocks = storedBlocks(chain, world.processed, head)
   const organizations = callers.map(({ organization_id }) => organization_id)
   const transfers = blocks.flatMap((block) => expectedTransfers(chain, block, organizations))
@@ -143,16 +146,29 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
         .filter(({ block_number }) => block_number <= registered)
         .map(({ block_number }) => world.refilled.get(block_number)!),
     )
-    if (confirmed >= begun && isReopened && !isDeep)
+    const { isChanged, wasDeep } = wallets.find(({ wallet_id }) => wallet_id === row.wallet_id)!
+    // What was read ahead is shown when the block at which it was read has the new number of confirmations.
+    if (confirmed >= begun && isReopened && !isDeep && !wasDeep)
       check(`${what}, up to ${at}`, String(chain.balanceAt(query, at)), String(row.balance))
+    // One that is read ahead has all that was read at a head that is confirmed now.
+    const read = Math.max(as_of_block, world.settledUntil(confirmed))
+    const complete = Math.max(
+      world.settledFrom(Math.max(begun, world.reopenedFrom())),
+      ...(filled.get(keyOf(row)) ?? []).map(({ block_number }) =>
+        world.settledFrom(world.refilled.get(block_number)!),
+      ),
+    )
+    const isComplete = world.settledUntil(confirmed) >= complete
+    if (isDeep && !isChanged && chain.balances === 'read' && isComplete)
+      check(`${what}, read by ${read}`, String(chain.balanceAt(query, read)), String(row.balance))
   }
   for (const touch of touches) {
-    const { confirmation, isChanged } = wallets.find(
+    const { confirmation, isChanged, wasDeep } = wallets.find(
       ({ wallet_id }) => wallet_id === touch.wallet_id,
     )!
-    // A deep wallet is read when the tracker has caught up, in batches of fifty.
+    // A deep wallet is read when the tracker has caught up, in batches of fifty. What was read stays when its number changes.
     const isDeep = confirmation > 32
-    const late = isDeep && isChanged ? 50 : 0
+    const late = (isDeep && isChanged) || wasDeep ? 50 : 0
     // Of a chain with net changes, a balance that was first seen in a gap is read from where the tracker was when it was
     // filled, and no first reading counts before the end of a gap is confirmed.
     const isDelta = chain.balances === 'delta'

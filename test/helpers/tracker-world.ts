@@ -84,6 +84,7 @@ export const createWorld = async (
   /** Heads at which all balances were read that were due there, and which the tracker has not gone back behind. */
   let settled: number[] = []
   let gapEnd = 0
+  let peak = 0
   let refills = 0
   let crashes = 0
   let repairs = 0
@@ -107,6 +108,7 @@ export const createWorld = async (
   const noteProgress = async (before: number): Promise<void> => {
     const cursor = await findCursor(db, network_id)
     if (!cursor) return
+    peak = Math.max(peak, cursor.block_number)
     // A rollback reads again what was read at the block before the removed ones.
     if (cursor.block_number < before)
       settled = settled.filter((number) => number < cursor.block_number)
@@ -191,16 +193,21 @@ export const createWorld = async (
     return true
   }
 
+  /** The most confirmations of a wallet whose balances are not read ahead. */
+  const deepestShallow = (): number =>
+    Math.max(
+      1,
+      ...wallets
+        .filter(({ isRemoved, confirmation }) => !isRemoved && confirmation <= 32)
+        .map(({ confirmation }) => confirmation),
+    )
+
   /**
    * Whether the balances of shallow wallets were read again after the last gap, once its end had their confirmations; or those
    * of a wallet with that many confirmations.
    */
-  const isReopened = (own = 1): boolean => {
-    const shallow = wallets
-      .filter(({ isRemoved, confirmation }) => !isRemoved && confirmation <= 32)
-      .map(({ confirmation }) => confirmation)
-    return chain.canonical().length - 1 >= gapEnd + Math.max(own, ...shallow) - 1
-  }
+  const isReopened = (own = 1): boolean =>
+    chain.canonical().length - 1 >= gapEnd + Math.max(own, deepestShallow()) - 1
 
   /** Runs the tracker until nothing is left to do, or for some steps; it dies and begins again. */
   const run = async ({ steps = Number.POSITIVE_INFINITY, deadly = false } = {}): Promise<void> => {
@@ -264,7 +271,14 @@ export const createWorld = async (
     /** The first head from a block on at which all balances that were due were read. */
     settledFrom: (block: number): number =>
       Math.min(...settled.filter((number) => number >= block), Number.POSITIVE_INFINITY),
+    /** The last head up to a block at which they were. */
+    settledUntil: (block: number): number =>
+      Math.max(...settled.filter((number) => number <= block), Number.NEGATIVE_INFINITY),
+    /** The first block at which balances are read again after the last gap. */
+    reopenedFrom: () => (gapEnd > 0 ? gapEnd + deepestShallow() - 1 : 0),
     gapEnd: () => gapEnd,
+    /** The highest block that the tracker was at. */
+    peak: () => peak,
     isReopened,
     refills: () => refills,
     bench,
