@@ -93,6 +93,7 @@ const startOlder = (name: string, look: Look) => {
     },
   })
   onTestFinished(older.stop)
+  return older
 }
 
 it('two senders share what is due, and an address is never with both', async () => {
@@ -150,9 +151,11 @@ it('during an upgrade a sender of the version before checks the same addresses, 
     // Both have listed what is due before one of them sends.
     await both.promise
   }
-  startOlder('older', look)
-  start('newer', look)
+  const older = startOlder('older', look)
+  const newer = start('newer', look)
   await waitFor('nothing is due', async () => (await countDue()) === 0)
+  // An attempt is written before it is sent: the last ones may not have reached the node yet.
+  await Promise.all([older.stop(), newer.stop()])
   // Some were with both at the same time.
   expect(checked.length).toBeGreaterThan(addresses.length)
   expect(sent.toSorted()).toEqual(addresses.toSorted())
