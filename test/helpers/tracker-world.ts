@@ -52,7 +52,7 @@ export const createWorld = async (
     lease: { name, epoch: lease!.epoch },
     window: 64,
     // Mostly a few at once, so that what is due is released in several transactions.
-    releaseLimits: { notifications: 1 + pick(9), transfers: 1 + pick(9) },
+    releaseLimits: { notifications: 1 + pick(9), transfers: 1 + pick(9), withBlock: pick(9) },
     // Mostly so few that notifications are written outside of the block's transaction.
     fanOutLimits: { inline: pick(4), perEvent: pick(3) },
   }

@@ -32,6 +32,16 @@ export const findWallet = async (
     .where('network_id', '=', network_id)
     .executeTakeFirst()
 
+/** Whether more than one organization has wallets, on whichever network. */
+export const hasSeveralOwners = async (db: Db): Promise<boolean> => {
+  // Two look-ups in the index: counting would read all wallets.
+  const { rows } = await sql`
+    select from (select organization_id from wallet order by organization_id limit 1) first,
+      (select organization_id from wallet order by organization_id desc limit 1) last
+    where first.organization_id <> last.organization_id`.execute(db)
+  return rows.length > 0
+}
+
 /** Whether a wallet that is not removed has an address; undefined where there is no such wallet. */
 export const findWalletWith = async (
   db: Db,

@@ -30,7 +30,19 @@ export type WaitingNotification = {
 /** How many notifications one database transaction releases at most. Blocks of all organizations wait for it. */
 export const usualPage = 200
 
-type Due = { network_id: number; head: number; limit: number }
+/**
+ * How many of one organization are released with a block. One that has more due is left to the pages between blocks, so that
+ * the blocks of other organizations do not wait for it.
+ */
+export const usualWithBlock = 64
+
+type Due = {
+  network_id: number
+  head: number
+  limit: number
+  /** Leaves out the organizations that have more due. */
+  perOrganization?: number | undefined
+}
 
 /**
  * What a head makes due, so many rows at most and of each organization its part only: one with a
@@ -38,7 +50,7 @@ type Due = { network_id: number; head: number; limit: number }
  * What waits behind an event that is not expanded yet is not due: the notifications of that event
  * come before it.
  */
-const duePage = ({ network_id, head, limit }: Due): RawBuilder<unknown> => sql`
+const duePage = ({ network_id, head, limit, perOrganization }: Due): RawBuilder<unknown> => sql`
   with recursive waiting as (
     (select organization_id, due_block from delivery
       where network_id = ${network_id} and due_block is not null
@@ -57,7 +69,11 @@ const duePage = ({ network_id, head, limit }: Due): RawBuilder<unknown> => sql`
       order by event_number limit 1) e on true
     where w.due_block <= least(${head}::int8, e.block_number - 1)
     order by w.due_block, w.organization_id limit ${limit}),
-  part as (select greatest(1, ${limit}::int8 / greatest(1, count(*))) as count from due)
+  -- One more than an organization may have: it shows that there are too many.
+  part as (
+    select least(${perOrganization === undefined ? null : perOrganization + 1}::int8,
+      greatest(1, ${limit}::int8 / greatest(1, count(*)))) as count
+    from due)
   select d.*, part.count as part from part, due u, lateral (
     select * from delivery
     where network_id = ${network_id} and organization_id = u.organization_id
@@ -89,16 +105,19 @@ export const listDueWaiting = async (
     counts.set(organization_id, (counts.get(organization_id) ?? 0) + 1)
   const isMore =
     rows.length === due.limit || rows.some((row) => counts.get(row.organization_id)! >= row.part)
-  return { waiting: rows.map(({ part: _, ...row }) => row), isMore }
+  const most = due.perOrganization ?? due.limit
+  const waiting = rows.filter((row) => counts.get(row.organization_id)! <= most)
+  return { waiting: waiting.map(({ part: _, ...row }) => row), isMore }
 }
 
-/** Locks the webhooks of what a database transaction may release at this head, and those that want some events. */
+/** Locks the webhooks of what a block may release at this head, and those that want some events. */
 export const lockDueWebhooks = async (
   trx: Db,
   { network_id, head }: { network_id: number; head: number },
   events: readonly WalletEvent[] = [],
 ): Promise<void> =>
-  await lockWebhooks(trx, sql`(${duePage({ network_id, head, limit: usualPage })}) due`, {
-    network_id,
-    events,
-  })
+  await lockWebhooks(
+    trx,
+    sql`(${duePage({ network_id, head, limit: usualPage, perOrganization: usualWithBlock })}) due`,
+    { network_id, events },
+  )

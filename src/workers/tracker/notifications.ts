@@ -15,6 +15,7 @@ import type { ListedTransfer } from '../../storage/transfers/transfers.ts'
 import {
   listDueWaiting,
   usualPage,
+  usualWithBlock,
   type WaitingNotification,
 } from '../../storage/webhooks/due-notifications.ts'
 import { findPendingOrganizations } from '../../storage/webhooks/event-queues.ts'
@@ -193,11 +194,18 @@ export type ReleaseLimits = {
   notifications: number
   /** In all of these notifications together; one alone may have more. */
   transfers: number
+  /** Of one organization with a block; one that has more due is left to the pages between blocks. */
+  withBlock?: number
 }
 
-const defaultLimits: ReleaseLimits = { notifications: usualPage, transfers: 10_000 }
+/** What one database transaction releases, unless something else is asked for. */
+export const usualLimits: ReleaseLimits = { notifications: usualPage, transfers: 10_000 }
 
 type Due = { network_id: number; chain: Family; head: number; now: Date; limits?: ReleaseLimits }
+
+/** The same with a block: what one organization has beyond its part is left. */
+export const releaseWithBlock = (trx: Db, due: Due): Promise<Released> =>
+  releaseDue(trx, due, due.limits?.withBlock ?? usualWithBlock)
 
 /** What was released, and whether something is left for the next database transaction. */
 export type Released = { count: number; isMore: boolean }
@@ -207,12 +215,12 @@ export type Released = { count: number; isMore: boolean }
  * in a transaction that holds the cursor, so that what is sent is on the chain as it is stored. One
  * page at a time, because tenants decide how many there are: the rest stays due.
  */
-export async function releaseDue(trx: Db, due: Due): Promise<Released> {
-  const limits = due.limits ?? defaultLimits
+export async function releaseDue(trx: Db, due: Due, perOrganization?: number): Promise<Released> {
+  const limits = due.limits ?? usualLimits
   // In turns of the organizations, the oldest block of each first.
-  const listed = await listDueWaiting(trx, { ...due, limit: limits.notifications })
+  const listed = await listDueWaiting(trx, { ...due, limit: limits.notifications, perOrganization })
   const { waiting } = listed
-  if (waiting.length === 0) return { count: 0, isMore: false }
+  if (waiting.length === 0) return { count: 0, isMore: listed.isMore }
   const page = await readPage(trx, due, waiting)
   // Once for each transfer, however many webhooks are notified of it.
   const records = new Map<ListedTransfer, TransferRecord>()
@@ -272,7 +280,7 @@ async function readPage(
   due: Due,
   waiting: readonly WaitingNotification[],
 ): Promise<Bodied[]> {
-  const { transfers: limit } = due.limits ?? defaultLimits
+  const { transfers: limit } = due.limits ?? usualLimits
   let some = waiting
   for (;;) {
     const isOne = some.length === 1

@@ -41,7 +41,7 @@ import { followBlocks } from '../sender/follow.ts'
 import { type AssertChecked, storeChecked } from './checked.ts'
 import { lacksOf } from './lacking.ts'
 import { addTokenRules, lookUp, matchBlock } from './match.ts'
-import { noteTransfers, noteUpdates, type Released, releaseDue } from './notifications.ts'
+import { noteTransfers, noteUpdates, type Released, releaseWithBlock } from './notifications.ts'
 import type { TrackerTools } from './tools.ts'
 
 /** The cursor is not where the writer expected it: another process has moved it. */
@@ -190,7 +190,7 @@ async function storeOnce(
     if (await followBlocks(trx, { network_id, now, limits: tools.fanOutLimits }, blocks))
       isLeft = true
     const due = { network_id, chain, head: last.number, now, ...(limits && { limits }) }
-    const { count, isMore } = await releaseDue(trx, due)
+    const { count, isMore } = await releaseWithBlock(trx, due)
     const notifications = { count, isMore: isMore || isLeft }
     return { transfers: inserted, notifications, unknown_kinds }
   }
@@ -313,7 +313,7 @@ export async function storeGap(
       block_hash: to.hash,
       update_time: now,
     })
-    await releaseDue(trx, { network_id, chain, head: to.number, now })
+    await releaseWithBlock(trx, { network_id, chain, head: to.number, now })
   })
 }
 

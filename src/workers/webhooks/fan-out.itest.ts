@@ -218,6 +218,21 @@ describe('an organization with 4,000 webhooks', () => {
     ])
   })
 
+  it('is left to the pages between blocks when more of it is due than a block releases of one', async () => {
+    const { large, small, addWebhooks, register, pay, numbered, notified, tools, drain } =
+      await begin()
+    await addWebhooks(large, 100)
+    const webhook_id = await register(small)
+    expect((await pay([1, 7n], [2, 8n])).notifications).toEqual({ count: 1, isMore: true })
+    // What is left from one block does not return with the next.
+    expect((await pay([2, 9n])).notifications).toEqual({ count: 1, isMore: true })
+    expect([await numbered(large), await notified(webhook_id)]).toEqual([0, ['8', '9']])
+    await releasePage(tools)
+    expect(await numbered(large)).toBe(100)
+    await drain()
+    expect(await numbered(large)).toBe(100)
+  })
+
   it('leaves other organizations their share of the notifications released after a block', async () => {
     const { large, small, addWebhooks, register, pay, notified, tools, drain } = await begin({
       releaseLimits: { notifications: 10, transfers: 1_000 },
