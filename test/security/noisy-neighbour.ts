@@ -2,11 +2,12 @@
 // default limits of the product.
 //
 // Set-up, made so that a figure shows the service and not the machine that everything shares here:
-// - One process of the service, with its main thread on core 0. Its database, the node, this program and the abuser are
-//   on core 1. This program and the node run as soon as they have something to do (real-time policy), the
-//   database before other work of the machine, and the abuser only while nothing else there runs (idle policy): in
-//   production it has a machine of its own. A low priority was not enough: the scheduler lets a thread finish its slice
-//   of some milliseconds although a more important one waits.
+// - One process of the service, with its main thread on core 0. The node, this program and the abuser are on core 1. The main
+//   thread, this program and the node run as soon as they have something to do (real-time policy), the database on
+//   what is left of both cores, before other work of the machine, and the abuser only while nothing else there runs
+//   (idle policy): in production each has a machine of its own. A low priority was not enough: the scheduler lets
+//   a thread finish its slice of some milliseconds although a more important one waits. For the same reason the
+//   database has both cores: on one, statements of different tenants waited for each other's slices.
 // - The node is a script (`--node scripted`, the default) that does not read long bodies; an emulated anvil would dominate
 //   the figures (`--node anvil`).
 // - The quiet tenant makes 200 calls a second (ListWallets and eth_getBalance in turn) whether answers come or not, and
