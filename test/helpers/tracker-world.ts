@@ -170,14 +170,14 @@ export const createWorld = async (
     const position = { number: cursor.block_number, hash: cursor.block_hash }
     const own = blocks[position.number]
     if (!own) return false
-    if (chance(0.2)) await releasePage(tools)
+    if (chance(0.2)) await releasePage(tools, chance(0.5) ? { perOrganization: 1 + pick(4) } : {})
     if (!own.hash.equals(position.hash)) {
       const ancestor = await findAncestor(tools, never)
       if (!ancestor) return false
       await rollBack(tools, ancestor)
       return true
     }
-    if (position.number === blocks.length - 1) return await releasePage(tools)
+    if (position.number === blocks.length - 1) return (await releasePage(tools)).isMore
     const next = blocks[position.number + 1]!
     if (isSpoiled(next.number)) {
       const to = { number: next.number, hash: next.hash }

@@ -40,8 +40,10 @@ type Due = {
   network_id: number
   head: number
   limit: number
-  /** Leaves out the organizations that have more due. */
+  /** Of each organization. */
   perOrganization?: number | undefined
+  /** Leaves out the organizations that have more due. */
+  fewerThan?: number | undefined
 }
 
 /**
@@ -50,7 +52,13 @@ type Due = {
  * What waits behind an event that is not expanded yet is not due: the notifications of that event
  * come before it.
  */
-const duePage = ({ network_id, head, limit, perOrganization }: Due): RawBuilder<unknown> => sql`
+const duePage = ({
+  network_id,
+  head,
+  limit,
+  perOrganization,
+  fewerThan,
+}: Due): RawBuilder<unknown> => sql`
   with recursive waiting as (
     (select organization_id, due_block from delivery
       where network_id = ${network_id} and due_block is not null
@@ -69,9 +77,8 @@ const duePage = ({ network_id, head, limit, perOrganization }: Due): RawBuilder<
       order by event_number limit 1) e on true
     where w.due_block <= least(${head}::int8, e.block_number - 1)
     order by w.due_block, w.organization_id limit ${limit}),
-  -- One more than an organization may have: it shows that there are too many.
   part as (
-    select least(${perOrganization === undefined ? null : perOrganization + 1}::int8,
+    select least(${perOrganization ?? fewerThan ?? null}::int8,
       greatest(1, ${limit}::int8 / greatest(1, count(*)))) as count
     from due)
   select d.*, part.count as part from part, due u, lateral (
@@ -105,8 +112,8 @@ export const listDueWaiting = async (
     counts.set(organization_id, (counts.get(organization_id) ?? 0) + 1)
   const isMore =
     rows.length === due.limit || rows.some((row) => counts.get(row.organization_id)! >= row.part)
-  const most = due.perOrganization ?? due.limit
-  const waiting = rows.filter((row) => counts.get(row.organization_id)! <= most)
+  const { fewerThan = Number.POSITIVE_INFINITY } = due
+  const waiting = rows.filter((row) => counts.get(row.organization_id)! < fewerThan)
   return { waiting: waiting.map(({ part: _, ...row }) => row), isMore }
 }
 
@@ -118,6 +125,6 @@ export const lockDueWebhooks = async (
 ): Promise<void> =>
   await lockWebhooks(
     trx,
-    sql`(${duePage({ network_id, head, limit: usualPage, perOrganization: usualWithBlock })}) due`,
+    sql`(${duePage({ network_id, head, limit: usualPage, fewerThan: usualWithBlock + 1 })}) due`,
     { network_id, events },
   )

@@ -205,22 +205,26 @@ type Due = { network_id: number; chain: Family; head: number; now: Date; limits?
 
 /** The same with a block: what one organization has beyond its part is left. */
 export const releaseWithBlock = (trx: Db, due: Due): Promise<Released> =>
-  releaseDue(trx, due, due.limits?.withBlock ?? usualWithBlock)
+  releaseDue(trx, due, { fewerThan: (due.limits?.withBlock ?? usualWithBlock) + 1 })
 
-/** What was released, and whether something is left for the next database transaction. */
-export type Released = { count: number; isMore: boolean }
+/** What was released, of how many organizations, and whether something is left for the next database transaction. */
+export type Released = { count: number; isMore: boolean; organizations: number }
 
 /**
  * Makes the notifications real whose confirmation this head has reached: body, number and time. Runs
  * in a transaction that holds the cursor, so that what is sent is on the chain as it is stored. One
  * page at a time, because tenants decide how many there are: the rest stays due.
  */
-export async function releaseDue(trx: Db, due: Due, perOrganization?: number): Promise<Released> {
+export async function releaseDue(
+  trx: Db,
+  due: Due,
+  part: { perOrganization?: number; fewerThan?: number } = {},
+): Promise<Released> {
   const limits = due.limits ?? usualLimits
   // In turns of the organizations, the oldest block of each first.
-  const listed = await listDueWaiting(trx, { ...due, limit: limits.notifications, perOrganization })
+  const listed = await listDueWaiting(trx, { ...due, ...part, limit: limits.notifications })
   const { waiting } = listed
-  if (waiting.length === 0) return { count: 0, isMore: listed.isMore }
+  if (waiting.length === 0) return { count: 0, isMore: listed.isMore, organizations: 0 }
   const page = await readPage(trx, due, waiting)
   // Once for each transfer, however many webhooks are notified of it.
   const records = new Map<ListedTransfer, TransferRecord>()
@@ -269,7 +273,8 @@ export async function releaseDue(trx: Db, due: Due, perOrganization?: number): P
   )
   if (notified.size > 0) await wakeCouriers(trx)
   const isMore = page.length < waiting.length || listed.isMore
-  return { count: notified.size, isMore }
+  const organizations = new Set(page.map(({ delivery }) => delivery.organization_id)).size
+  return { count: notified.size, isMore, organizations }
 }
 
 type Bodied = { delivery: WaitingNotification; mine: ListedTransfer[] }

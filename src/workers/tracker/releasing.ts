@@ -12,42 +12,47 @@ export type Releasing = { wake(): void; stop(): Promise<void> }
 const firstPauseMs = 250
 const lastPauseMs = 10_000
 const pollMs = 5_000
-// Where organizations share the service, pages are small and the loop rests after each for so many times its duration: blocks,
-// operations and deliveries of others have the rest of the time. One organization with 4,000 webhooks and a transfer in each
-// second otherwise kept the cursor locked and the database busy all the time (test/security/noisy-neighbour.ts).
-const sharedPage = 50
-const restPerPage = 3
+// Where organizations share the service, one has at most so much of a page and this part of the time; blocks, operations and
+// deliveries of others have the rest. One with 4,000 webhooks and a transfer in each second otherwise kept the cursor
+// locked and the database busy all the time (test/security/noisy-neighbour.ts).
+const sharedPart = 50
+const sharedTime = 0.25
 const longestRestMs = 1_000
 
 type Tools = Pick<TrackerTools, 'db' | 'clock' | 'network_id' | 'chain' | 'lease' | 'releaseLimits'>
 
-/** Expands one page of events and releases one page of what is due at the cursor. Says whether there is more. */
+/** Of how many organizations a page was, and whether there is more. */
+type Page = { organizations: number; isMore: boolean }
+
+/** Expands one page of events and releases one page of what is due at the cursor. */
 export async function releasePage(
   tools: Tools,
-  limits: ReleaseLimits = tools.releaseLimits ?? usualLimits,
-): Promise<boolean> {
+  part: { perOrganization?: number } = {},
+): Promise<Page> {
+  const limits = tools.releaseLimits ?? usualLimits
   // In two transactions, so that a block waits for one of them at most.
-  const isExpanding = await expandPage(tools, limits.notifications)
-  const isReleasing = await releaseSome(tools, limits)
-  return isExpanding || isReleasing
+  const expanded = await expandPage(tools, { notifications: limits.notifications, ...part })
+  const released = await releaseSome(tools, limits, part)
+  return {
+    organizations: Math.max(expanded.organizations, released.organizations),
+    isMore: expanded.isMore || released.isMore,
+  }
 }
 
-async function releaseSome(tools: Tools, limits: ReleaseLimits): Promise<boolean> {
+async function releaseSome(
+  tools: Tools,
+  limits: ReleaseLimits,
+  part: { perOrganization?: number },
+): Promise<Page> {
   const { db, clock, network_id, chain, lease } = tools
   return await db.transaction().execute(async (trx) => {
     // The lease and the cursor as for a block: a notification is released against the chain as it
     // is stored, by one process.
     await assertLease(trx, lease.name, lease.epoch)
     const cursor = await lockCursor(trx, network_id)
-    if (!cursor) return false
-    const { isMore } = await releaseDue(trx, {
-      network_id,
-      chain,
-      head: cursor.block_number,
-      now: new Date(clock.now()),
-      limits,
-    })
-    return isMore
+    if (!cursor) return { organizations: 0, isMore: false }
+    const due = { network_id, chain, head: cursor.block_number, now: new Date(clock.now()), limits }
+    return await releaseDue(trx, due, part)
   })
 }
 
@@ -80,13 +85,13 @@ export function startReleasing(options: {
 
   /** Releases a page, and leaves time to others where there are any. Says whether there is more. */
   const releaseNext = async (): Promise<boolean> => {
-    const limits = tools.releaseLimits ?? usualLimits
-    if (!(await hasSeveralOwners(tools.db))) return await releasePage(tools, limits)
+    if (!(await hasSeveralOwners(tools.db))) return (await releasePage(tools)).isMore
     const begun = tools.clock.now()
-    const notifications = Math.min(limits.notifications, sharedPage)
-    const isMore = await releasePage(tools, { ...limits, notifications })
-    const restMs = Math.min(restPerPage * (tools.clock.now() - begun), longestRestMs)
-    if (isMore) await tools.clock.sleep(restMs, signal).catch(() => {})
+    const { organizations, isMore } = await releasePage(tools, { perOrganization: sharedPart })
+    // The more organizations share the page, the less of the time each of them has already.
+    const rests = 1 / (sharedTime * Math.max(1, organizations)) - 1
+    const restMs = Math.min(Math.max(0, rests) * (tools.clock.now() - begun), longestRestMs)
+    if (isMore && restMs > 0) await tools.clock.sleep(restMs, signal).catch(() => {})
     return isMore
   }
 

@@ -52,7 +52,7 @@ export class CursorMovedError extends Error {
 /** What storing some blocks came to. */
 export type Stored = {
   transfers: number
-  notifications: Released
+  notifications: Pick<Released, 'count' | 'isMore'>
   unknown_kinds: Record<string, number>
 }
 

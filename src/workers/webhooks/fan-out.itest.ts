@@ -109,7 +109,7 @@ const begin = async (limits: Partial<TrackerTools> = {}) => {
     )
   }
   const drain = async () => {
-    while (await releasePage(tools));
+    while ((await releasePage(tools)).isMore);
   }
   return {
     ...{ bench, chain, account, tools, large, small, wallets, addWebhooks, register },

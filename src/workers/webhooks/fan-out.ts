@@ -29,16 +29,26 @@ const eventsAtOnce = 100
 // The lease of the tracker: expanding belongs to the process that stores blocks.
 type Tools = Pick<TrackerTools, 'db' | 'clock' | 'network_id' | 'lease'>
 
+/** How much a page has, and how much of it one organization. */
+export type PageLimits = { notifications: number; perOrganization?: number }
+
+/** Of how many organizations a page was, and whether there is more. */
+type Expanded = { organizations: number; isMore: boolean }
+
 /**
  * Expands a page of the events of transfers and reorganizations, and a page of state changes. Each
- * organization has its part of a page, so that one with thousands of webhooks delays no other. Says whether
- * there is more.
+ * organization has its part of a page, so that one with thousands of webhooks delays no other.
  */
-export async function expandPage(tools: Tools, limit: number): Promise<boolean> {
+export async function expandPage(
+  tools: Tools,
+  { notifications, perOrganization = notifications }: PageLimits,
+): Promise<Expanded> {
+  const partOf = (organizations: readonly string[]) =>
+    Math.min(perOrganization, Math.floor(notifications / Math.max(1, organizations.length)))
   // In two transactions: each locks its webhooks in one order, and a block waits for one of them at most.
-  const isMore = await expandIn(tools, 'notification_event', async (trx, organizations, now) => {
+  const events = await expandIn(tools, 'notification_event', async (trx, organizations, now) => {
     // An equal part for each organization, at least one, so that all of them advance in every page.
-    const part = Math.max(1, Math.floor(limit / Math.max(1, organizations.length)))
+    const part = Math.max(1, partOf(organizations))
     const removed: DeliveryRow[] = []
     for (const organization_id of organizations) {
       const scope = { organization_id, network_id: tools.network_id }
@@ -47,27 +57,32 @@ export async function expandPage(tools: Tools, limit: number): Promise<boolean> 
     // At once: webhooks are locked in the order of their ids.
     await notifyReorganized(trx, removed, now)
   })
-  const isMoreStates = await expandIn(tools, 'state_event', async (trx, organizations, now) => {
+  const states = await expandIn(tools, 'state_event', async (trx, organizations, now) => {
+    const limit = Math.min(notifications, perOrganization * organizations.length)
     await expandStates(trx, { network_id: tools.network_id, organizations, now }, limit)
   })
-  return isMore || isMoreStates
+  return {
+    organizations: Math.max(events.organizations, states.organizations),
+    isMore: events.isMore || states.isMore,
+  }
 }
 
-/** Expands events of the organizations that have waited longest in one transaction. Says whether there are more. */
+/** Expands events of the organizations that have waited longest in one transaction. */
 async function expandIn(
   { db, clock, network_id, lease }: Tools,
   table: 'notification_event' | 'state_event',
   expand: (trx: Db, organizations: readonly string[], now: Date) => Promise<void>,
-): Promise<boolean> {
+): Promise<Expanded> {
   // Without a lock: a block that stores events wakes this again.
-  if (!(await hasEvents(db, table, network_id))) return false
+  if (!(await hasEvents(db, table, network_id))) return { organizations: 0, isMore: false }
   return await db.transaction().execute(async (trx) => {
     await assertLease(trx, lease.name, lease.epoch)
     // No block is stored or removed meanwhile.
     await lockCursor(trx, network_id)
     const organizations = await listEventOrganizations(trx, table, network_id, organizationsAtOnce)
     await expand(trx, organizations, new Date(clock.now()))
-    return await hasEvents(trx, table, network_id)
+    const isMore = await hasEvents(trx, table, network_id)
+    return { organizations: organizations.length, isMore }
   })
 }
 

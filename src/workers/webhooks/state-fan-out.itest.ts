@@ -95,7 +95,7 @@ const begin = async (limits: Partial<TrackerTools> = {}) => {
       ])
     ).rows[0].count as number
   const drain = async () => {
-    while (await releasePage(tools));
+    while ((await releasePage(tools)).isMore);
   }
   return {
     ...{ bench, chain, tools, large, small, wallet_id, network_id, register, store, send, mined },
