@@ -75,9 +75,9 @@ const separateCores = async (service: number): Promise<void> => {
   await runAtOnce(process.pid, '3')
   for (const { pid, command } of await descendants(service)) {
     if (pid === service || isMember(command)) {
-      // Its other threads collect garbage, and may use both cores.
+      // Its other threads collect garbage. They may use both cores while nothing else does: they delayed the database.
       await pin('0,1', pid)
-      for (const thread of await readdir(`/proc/${pid}/task`)) setPriorityOf(Number(thread), -10)
+      for (const thread of await readdir(`/proc/${pid}/task`)) await giveTheRest(Number(thread), [])
       await pin('0', pid, [])
       await runAtOnce(pid, '1')
     } else {
@@ -94,8 +94,10 @@ const isMember = (command: string): boolean => command.includes('app/cluster/wor
  * What the abuser's own program does is done on another machine in production, so it gets the rest of its core only: any
  * other thread that wakes up interrupts it at once, which a low priority alone does not achieve.
  */
-export const giveTheRest = (pid: number): Promise<unknown> =>
-  run('chrt', ['--all-tasks', '--idle', '--pid', '0', `${pid}`]).catch(() => {})
+export const giveTheRest = (
+  pid: number,
+  scope: readonly string[] = ['--all-tasks'],
+): Promise<unknown> => run('chrt', [...scope, '--idle', '--pid', '0', `${pid}`]).catch(() => {})
 
 const ticksPerSecond = 100
 
