@@ -42,7 +42,7 @@ type Due = {
   limit: number
   /** Of each organization. */
   perOrganization?: number | undefined
-  /** Leaves out the organizations that have more due. */
+  /** Leaves out the organizations that have as many due, or more. */
   fewerThan?: number | undefined
 }
 

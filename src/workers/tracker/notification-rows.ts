@@ -1,5 +1,6 @@
 import { hashId } from '../../lib/hash-id.ts'
 import type { Db } from '../../storage/pg/database.ts'
+import type { WaitingNotification } from '../../storage/webhooks/due-notifications.ts'
 import { findTakenBack, insertWaiting } from '../../storage/webhooks/notifications.ts'
 
 /** A waiting notification before it has its id. */
@@ -32,5 +33,37 @@ export async function insertGenerations(trx: Db, waiting: readonly Waiting[]): P
       rows.map((row) => row.webhook_history_id),
     )
     left = left.filter((_, at) => gone.has(rows[at]!.webhook_history_id))
+  }
+}
+
+/** The id of the notification that follows one of which something was pending. */
+export const followUpIdOf = (webhook_history_id: string): string =>
+  // Derived, so that a block that is stored again writes no second follow-up.
+  hashId('confirmed', webhook_history_id)
+
+/** What was sent as pending is followed by a notification when the first of it is confirmed. */
+export function toFollowUp(
+  delivery: WaitingNotification,
+  pending: { count: number; due_block: number },
+  { network_id, now }: { network_id: number; now: Date },
+) {
+  const { organization_id, webhook_id, notification_type, transaction_hash, block_number } =
+    delivery
+  const { transfer_block, backfilled } = delivery
+  return {
+    webhook_history_id: followUpIdOf(delivery.webhook_history_id),
+    organization_id,
+    network_id,
+    webhook_id,
+    notification_type,
+    data: {
+      block_number: transfer_block,
+      pending: pending.count,
+      ...(backfilled && { backfilled }),
+    },
+    transaction_hash,
+    block_number,
+    due_block: pending.due_block,
+    create_time: now,
   }
 }

@@ -8,7 +8,6 @@ import {
   type TransferRecord,
 } from '../../domain/wallets/transfer-view.ts'
 import { keyOf } from '../../lib/bytes.ts'
-import { hashId } from '../../lib/hash-id.ts'
 import type { BulkRow } from '../../storage/pg/bulk.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import type { ListedTransfer } from '../../storage/transfers/transfers.ts'
@@ -30,7 +29,7 @@ import {
   releaseWaiting,
   wakeCouriers,
 } from '../../storage/webhooks/notifications.ts'
-import { insertGenerations, type Waiting } from './notification-rows.ts'
+import { insertGenerations, toFollowUp, type Waiting } from './notification-rows.ts'
 
 type NotifyContext = {
   network_id: number
@@ -203,10 +202,6 @@ export const usualLimits: ReleaseLimits = { notifications: usualPage, transfers:
 
 type Due = { network_id: number; chain: Family; head: number; now: Date; limits?: ReleaseLimits }
 
-/** The same with a block: what one organization has beyond its part is left. */
-export const releaseWithBlock = (trx: Db, due: Due): Promise<Released> =>
-  releaseDue(trx, due, { fewerThan: (due.limits?.withBlock ?? usualWithBlock) + 1 })
-
 /** What was released, of how many organizations, and whether something is left for the next database transaction. */
 export type Released = { count: number; isMore: boolean; organizations: number }
 
@@ -262,7 +257,7 @@ export async function releaseDue(
   )
   await insertWaiting(
     trx,
-    followed.map((one) => toFollowUp(one, due)),
+    followed.map(({ delivery, pending }) => toFollowUp(delivery, pending, due)),
   )
   const kept = new Set([...notified, ...[...early].map((one) => one.delivery.webhook_history_id)])
   // Retention may have removed the transfers of something very old, or its webhook is gone: there is
@@ -276,6 +271,10 @@ export async function releaseDue(
   const organizations = new Set(page.map(({ delivery }) => delivery.organization_id)).size
   return { count: notified.size, isMore, organizations }
 }
+
+/** With a block, and without the organizations that have more due than a block may release of each. */
+export const releaseWithBlock = (trx: Db, due: Due): Promise<Released> =>
+  releaseDue(trx, due, { fewerThan: (due.limits?.withBlock ?? usualWithBlock) + 1 })
 
 type Bodied = { delivery: WaitingNotification; mine: ListedTransfer[] }
 
@@ -383,31 +382,3 @@ const pendingOf = (rows: readonly ListedTransfer[]): Notification['pending'] => 
     Number.MAX_SAFE_INTEGER,
   ),
 })
-
-/** The id of the notification that follows one of which something was pending. */
-export const followUpIdOf = (webhook_history_id: string): string =>
-  // Derived, so that a block that is stored again writes no second follow-up.
-  hashId('confirmed', webhook_history_id)
-
-/** What was sent as pending is followed by a notification when the first of it is confirmed. */
-function toFollowUp({ delivery, pending }: Notification, { network_id, now }: Due) {
-  const { organization_id, webhook_id, notification_type, transaction_hash, block_number } =
-    delivery
-  const { transfer_block, backfilled } = delivery
-  return {
-    webhook_history_id: followUpIdOf(delivery.webhook_history_id),
-    organization_id,
-    network_id,
-    webhook_id,
-    notification_type,
-    data: {
-      block_number: transfer_block,
-      pending: pending.count,
-      ...(backfilled && { backfilled }),
-    },
-    transaction_hash,
-    block_number,
-    due_block: pending.due_block,
-    create_time: now,
-  }
-}

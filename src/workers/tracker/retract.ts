@@ -23,7 +23,7 @@ import {
   lockRetractedWebhooks,
   type Removed,
 } from '../../storage/webhooks/retractions.ts'
-import { followUpIdOf } from './notifications.ts'
+import { followUpIdOf } from './notification-rows.ts'
 
 /** Whose notifications a rollback retracts itself, and whether it has left others to the workers. */
 export type RetractionPlan = { removed: Removed; isLeft: boolean }

@@ -43,12 +43,11 @@ export async function expandPage(
   tools: Tools,
   { notifications, perOrganization = notifications }: PageLimits,
 ): Promise<Expanded> {
-  const partOf = (organizations: readonly string[]) =>
-    Math.min(perOrganization, Math.floor(notifications / Math.max(1, organizations.length)))
   // In two transactions: each locks its webhooks in one order, and a block waits for one of them at most.
   const events = await expandIn(tools, 'notification_event', async (trx, organizations, now) => {
     // An equal part for each organization, at least one, so that all of them advance in every page.
-    const part = Math.max(1, partOf(organizations))
+    const equal = Math.max(1, Math.floor(notifications / Math.max(1, organizations.length)))
+    const part = Math.min(perOrganization, equal)
     const removed: DeliveryRow[] = []
     for (const organization_id of organizations) {
       const scope = { organization_id, network_id: tools.network_id }
