@@ -3,6 +3,7 @@ import { encodeArray } from './binary-arrays.ts'
 import type { Columns, RowOf } from './columns.ts'
 import type { Db } from './database.ts'
 import { isUniqueViolation } from './errors.ts'
+import { prepared } from './prepared.ts'
 import { tables } from './tables.ts'
 
 type NullKeys<Row> = { [K in keyof Row]: null extends Row[K] ? K : never }[keyof Row]
@@ -129,7 +130,8 @@ async function insertAll<Name extends keyof typeof tables>(
 ): Promise<number> {
   if (rows.length === 0) return 0
   const names = namesOf(tables[table], rows)
-  const { numAffectedRows } = await sql`
+  // Of few rows, planning is half of the work; of many, the text depends on what they have in common.
+  const { numAffectedRows } = await sql`${sql.raw(rows.length < manyRows ? prepared : '')}
     insert into ${sql.table(table)} (${sql.join(names.map((name) => sql.ref(name)))})
     select * from ${unnestRows(table, names, rows)} r
     ${onConflict}`.execute(db)

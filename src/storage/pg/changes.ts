@@ -5,6 +5,7 @@ import type { Log } from '../../lib/log.ts'
 import { createOutage } from '../../lib/outage.ts'
 import type { Connection, Db } from './database.ts'
 import { isDatabaseUnavailable } from './errors.ts'
+import { prepared } from './prepared.ts'
 
 /** The message to replicas: something that they may have cached has changed. */
 export type Change =
@@ -29,7 +30,9 @@ const heartbeatTimeoutMs = 5_000
 
 /** Notifies all replicas of a change; inside a transaction, when and if that commits. */
 export const notifyChange = async (db: Db, change: Change): Promise<void> => {
-  await sql`select pg_notify(${channel}, ${JSON.stringify(change)})`.execute(db)
+  await sql`${sql.raw(prepared)} select pg_notify(${channel}, ${JSON.stringify(change)})`.execute(
+    db,
+  )
 }
 
 const checkListening = async (client: pg.Client): Promise<void> => {

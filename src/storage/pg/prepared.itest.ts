@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, expect, test } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
-import { createStatement } from './prepared.ts'
+import { createStatement, mostPrepared, prepared, withPrepared } from './prepared.ts'
 
 const { connection } = await freshDatabase()
 const pool = new pg.Pool({ ...connection, max: 1 })
@@ -43,4 +43,16 @@ test('a statement that the server has lost runs without a name from then on', as
   expect(await insert('g')).toBe(1)
   expect(await insert('h')).toBe(1)
   expect(await known()).toEqual([])
+})
+
+test('texts beyond the limit are planned each time', async () => {
+  const client = await withPrepared(pool).connect()
+  const ask = async (at: number) =>
+    await client.query(`${prepared} select ${at}::int as value where $1::int = 0`, [0])
+  for (let at = 0; at < mostPrepared + 5; at++)
+    expect((await ask(at)).rows).toEqual([{ value: at }])
+  expect((await ask(0)).rows).toEqual([{ value: 0 }])
+  client.release()
+  const names = (await known()).filter((statement) => statement.startsWith(prepared))
+  expect(names.length).toBe(mostPrepared)
 })

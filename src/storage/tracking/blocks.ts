@@ -6,6 +6,7 @@ import { sql } from 'kysely'
 import { insertRows } from '../pg/bulk.ts'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
+import { prepared } from '../pg/prepared.ts'
 import type { walletTables } from '../wallets/tables.ts'
 
 /** How far a tracker is. */
@@ -41,11 +42,11 @@ const lockedCursor = async (
   network_id: number,
   { take, row }: { take: string; row: string },
 ): Promise<CursorRow | undefined> => {
-  const { rows } = await sql<CursorRow>`
+  const { rows } = await sql<CursorRow>`${sql.raw(prepared)}
     select c.* from (
       select count(${sql.raw(take)}(${sql.lit(cursorClass)}, ${network_id}::int4)) as held) l
     cross join lateral (
-      select * from tracker_cursor
+      select network_id, name, block_number, block_hash, detail, update_time from tracker_cursor
       where network_id = ${network_id} and name = ${name} and l.held > 0 offset 0
       ${sql.raw(row)}) c`.execute(db)
   return rows[0]
@@ -84,7 +85,7 @@ export const setCursor = async (
 ): Promise<void> => {
   const detail = cursor.detail === undefined ? null : JSON.stringify(cursor.detail)
   const { network_id, block_number, block_hash, update_time } = cursor
-  await sql`
+  await sql`${sql.raw(prepared)}
     insert into tracker_cursor (network_id, name, block_number, block_hash, detail, update_time)
     values (${network_id}, ${name}, ${block_number}, ${block_hash}, ${detail}::jsonb, ${update_time})
     on conflict (network_id, name) do update set block_number = excluded.block_number,

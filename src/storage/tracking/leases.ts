@@ -3,6 +3,7 @@
 
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
+import { prepared } from '../pg/prepared.ts'
 
 /** The lease was taken by another process: nothing may be written in its name any more. */
 export class LeaseLostError extends Error {
@@ -93,7 +94,7 @@ export const releaseLease = async (
  * takeover changes `epoch`, which is part of one (0001-installation.sql), and waits.
  */
 export const assertLease = async (trx: Db, name: string, epoch: number): Promise<void> => {
-  const { rows } = await sql`
+  const { rows } = await sql`${sql.raw(prepared)}
     select 1 from lease where name = ${name} and epoch = ${epoch} for key share`.execute(trx)
   if (rows.length === 0) throw new LeaseLostError(name, epoch)
 }

@@ -3,6 +3,7 @@
 
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
+import { prepared } from '../pg/prepared.ts'
 import { depthOf, type TransactionRow } from './transactions.ts'
 
 const open = sql`('TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT', 'TRANSACTION_STATE_MINED')`
@@ -12,7 +13,7 @@ const inOrder = sql`order by organization_id, transaction_id`
 
 /** Whether anything of a chain is still on its way; most blocks need to ask no more than this. */
 export const hasOpenTransactions = async (trx: Db, network_id: number): Promise<boolean> => {
-  const { rows } = await sql`
+  const { rows } = await sql`${sql.raw(prepared)}
     select from managed_transaction where network_id = ${network_id} and transaction_state in ${open}
     limit 1`.execute(trx)
   return rows.length > 0

@@ -4,6 +4,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { bulkRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
+import { prepared } from '../pg/prepared.ts'
 import type { WebhookHeaderRow } from './headers.ts'
 import type { DeliveryRow } from './notifications.ts'
 import { queuesAlone } from './queue-locks.ts'
@@ -74,7 +75,7 @@ export const listQueuedWebhooks = async (db: Db, after: string = firstId): Promi
     where (organization_id, webhook_id) > (${organization}, ${webhook}) and next_attempt_time is not null
     order by organization_id, webhook_id, next_attempt_time limit 1`
   const ended = sql`case when q.place < ${webhooksPerLook} then q.webhook_id else ${lastId}::uuid end`
-  const { rows } = await sql<QueueRow>`
+  const { rows } = await sql<QueueRow>`${sql.raw(prepared)}
     with recursive queued (organization_id, webhook_id, next_attempt_time, place, row) as (
       select n.*, 1, 1 from (${next(sql`${after}::uuid`, sql`${after === firstId ? firstId : lastId}::uuid`)}) n
       union all
@@ -130,7 +131,7 @@ export const claimDeliveries = async (
   wanted: readonly { organization_id: string; webhook_id: string; count: number }[],
   { now, expire }: { now: Date; expire: Date },
 ): Promise<ClaimedDelivery[]> => {
-  const { rows } = await sql<Omit<ClaimedDelivery, 'claim_expire_time'>>`
+  const { rows } = await sql<Omit<ClaimedDelivery, 'claim_expire_time'>>`${sql.raw(prepared)}
     with claimed as (
       update delivery_queue set claim_expire_time = ${expire}
       where ctid = any(array(
@@ -189,7 +190,7 @@ export const listReceivers = async (
 ): Promise<ReceiverRow[]> => {
   // Read at each round, not cached: a secret or an endpoint that was changed applies to the next
   // attempt.
-  const { rows } = await sql<ReceiverRow>`
+  const { rows } = await sql<ReceiverRow>`${sql.raw(prepared)}
     select webhook_id, organization_id, network_id, webhook_endpoint, webhook_state, failing_since,
       secret_sealed, previous_secret_sealed, previous_secret_expire_time
     from webhook where webhook_id = any(${webhook_ids as string[]}::uuid[])`.execute(db)
@@ -202,10 +203,12 @@ export const listReceiverHeaders = async (
   webhook_ids: readonly string[],
 ): Promise<WebhookHeaderRow[]> => {
   const ids = webhook_ids as string[]
-  const { rows } = await sql<WebhookHeaderRow>`
-    select * from webhook_header where webhook_id = any(${ids}::uuid[])
+  const columns = sql`h.webhook_header_id, h.organization_id, h.network_id, h.webhook_id, h.header_key,
+    h.header_value_sealed, h.create_time`
+  const { rows } = await sql<WebhookHeaderRow>`${sql.raw(prepared)}
+    select ${columns} from webhook_header h where h.webhook_id = any(${ids}::uuid[])
     union all
-    select h.* from (
+    select ${columns} from (
       select distinct organization_id, network_id from webhook
       where webhook_id = any(${ids}::uuid[])) w
     join webhook_header h on h.organization_id = w.organization_id and h.network_id = w.network_id

@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { createWalletBench } from '../../../test/helpers/wallets.ts'
 import type { Db } from '../pg/database.ts'
+import { prepared } from '../pg/prepared.ts'
 import { listDeliveries } from './deliveries.ts'
 import { claimDeliveries, listQueuedWebhooks } from './delivery-claims.ts'
 import { listOldHistories, removeOldHistory } from './delivery-retention.ts'
@@ -74,7 +75,10 @@ const readBy = async (work: (watched: Db) => Promise<unknown>) => {
   const statements: CompiledQuery[] = []
   const watched: Db = new Kysely({
     dialect: new PostgresDialect({ pool }),
-    log: ({ query }) => void (/^\s*(select|with|delete)/.test(query.sql) && statements.push(query)),
+    log: ({ query }) =>
+      void (
+        /^\s*(select|with|delete)/.test(query.sql.replace(prepared, '')) && statements.push(query)
+      ),
   })
   await work(watched)
   const nodes: Plan[] = []

@@ -10,6 +10,7 @@ import { type BulkRow, bulkRows, insertRows } from '../pg/bulk.ts'
 import { notifyChange } from '../pg/changes.ts'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
+import { prepared } from '../pg/prepared.ts'
 import type { ListedTransfer } from '../transfers/transfers.ts'
 import type { webhookTables } from './tables.ts'
 
@@ -116,7 +117,7 @@ export const findWebhooks = async (
   const wallets = [...new Map(events.map((event) => [event.wallet_id, event])).values()]
   const wanted = sql`network_id = ${network_id} and (events is null or ${kind} = any(events))`
   // In two parts, each one look into the index: an organization may have a webhook for every wallet.
-  const { rows } = await sql<WatchingWebhook>`
+  const { rows } = await sql<WatchingWebhook>`${sql.raw(prepared)}
     select w.* from unnest(${organizations}::uuid[]) o (organization_id), lateral (
       select webhook_id, organization_id, wallet_id, confirmation from webhook
       where ${wanted} and organization_id = o.organization_id and wallet_id is null
@@ -192,7 +193,7 @@ const takeSequences = async (
 ): Promise<Map<string, number>> => {
   const rows = [...counts].map(([webhook_id, count]) => ({ webhook_id, count }))
   // Locked in one order, so that two writers wait but never for each other.
-  const { rows: taken } = await sql<{ webhook_id: string; first: number }>`
+  const { rows: taken } = await sql<{ webhook_id: string; first: number }>`${sql.raw(prepared)}
     with taken as (
       select w.webhook_id, t.count from webhook w
       join json_to_recordset(${bulkRows(rows)}::text::json) t (webhook_id uuid, count int8)
