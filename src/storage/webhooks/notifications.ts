@@ -192,8 +192,9 @@ const takeSequences = async (
   counts: ReadonlyMap<string, number>,
 ): Promise<Map<string, number>> => {
   const rows = [...counts].map(([webhook_id, count]) => ({ webhook_id, count }))
-  // Locked in one order, so that two writers wait but never for each other.
-  const { rows: taken } = await sql<{ webhook_id: string; first: number }>`${sql.raw(prepared)}
+  // Locked in one order, so that two writers wait but never for each other. Not prepared: a plan of an empty table reads
+  // all webhooks.
+  const { rows: taken } = await sql<{ webhook_id: string; first: number }>`
     with taken as (
       select w.webhook_id, t.count from webhook w
       join json_to_recordset(${bulkRows(rows)}::text::json) t (webhook_id uuid, count int8)
