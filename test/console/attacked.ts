@@ -19,6 +19,8 @@ export type AttackedWorld = {
   webhook_id: string
   webhook_history_id: string
   transaction_hash: string
+  post(name: string, body: object): Promise<unknown>
+  fund(to: string): Promise<string>
   open(): Promise<Watched>
   signIn(watched: Watched, pair: { api_key: string; api_secret: string }): Promise<void>
   visit(page: Page, path: string): Promise<void>
@@ -54,26 +56,34 @@ export function testAttacks(world: AttackedWorld): void {
     for (const [index, header_value] of values.entries())
       await client.c.RegisterWebhookHeader({ webhook_id, header_key: `x-${index}`, header_value })
     const tokens = groups(texts, 10)
-    for (const [index, text] of tokens.entries()) {
-      const contract_address = `0x${(0xa77ac0 + index).toString(16).padStart(40, '0')}`
-      const code = namedToken(text, tokens.at(-1 - index)!)
+    const contracts = tokens.map((text, index) => ({
+      contract_address: `0x${(0xa77ac0 + index).toString(16).padStart(40, '0')}`,
+      code: namedToken(text, tokens.at(-1 - index)!),
+    }))
+    for (const { contract_address, code } of contracts)
       await rpc(world.node_url, 'anvil_setCode', [contract_address, code])
+    // Code that is set belongs to the block after the last one. Balances are read at blocks that the tracker has stored.
+    const transaction_hash = await world.fund(world.address)
+    await waitFor(
+      'the block with the contracts is stored',
+      async () => (await client.c.ListTransfers({ transaction_hash })).transfers.length > 0,
+      limit,
+    )
+    for (const { contract_address } of contracts)
       await client.c.RegisterContract({ contract_address, contract_type: 'CONTRACT_TYPE_ERC20' })
-    }
-    await client.c.RefreshAssetBalances({
-      ...{ wallet_id: world.wallet_id, asset_type: 'ASSET_TYPE_ERC20' },
-    })
+    const asked = { wallet_id: world.wallet_id, asset_type: 'ASSET_TYPE_ERC20' } as const
+    await client.c.RefreshAssetBalances(asked)
+    // The wallet waits for ten confirmations.
+    await world.post('mine', { chain: 'c', blocks: 12 })
     await waitFor(
       'the balances of the tokens were read',
       async () => {
         const { assets } = await client.c.ListAssets({
-          ...{ wallet_id: world.wallet_id, asset_type: 'ASSET_TYPE_ERC20', page_size: 100 },
-          exclude_zero_balance: true,
+          ...{ ...asked, page_size: 100, exclude_zero_balance: true },
         })
         return assets.length >= tokens.length
       },
-      // Read before its code is in a block, a token is read again some blocks later.
-      { timeoutMs: 150_000 },
+      limit,
     )
 
     const watched = await open()
