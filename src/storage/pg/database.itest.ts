@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { asOwner, freshDatabase } from '../../../test/helpers/database.ts'
 import { silentLog } from '../../lib/log.ts'
 import { openDatabase } from './database.ts'
@@ -23,6 +23,20 @@ test('values keep their meaning: int8 is a number, numeric a bigint, a day text,
     },
   ])
   await expect(sql`select 9007199254740992::int8`.execute(db)).rejects.toThrow('does not fit')
+})
+
+test('connections of a burst are still open for the next one, minutes later', async () => {
+  const { db, pool, stop } = openDatabase({ connection, log: silentLog, max: 3 })
+  onTestFinished(stop)
+  const burst = () =>
+    Promise.all(Array.from({ length: 3 }, () => sql`select pg_sleep(0.05)`.execute(db)))
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  await burst()
+  vi.advanceTimersByTime(300_000)
+  expect(pool.totalCount).toBe(3)
+  vi.advanceTimersByTime(600_000)
+  expect(pool.totalCount).toBe(0)
 })
 
 test('connections that the server ends are replaced, and the process lives', async () => {

@@ -45,6 +45,9 @@ export type Database = {
 const shareAlone = 0.8
 const shareBeside = 0.2
 const usualConnectTimeoutMs = 5_000
+// Long: a new connection knows no table and no plan yet, which took its first statements 15 to 40 ms each. After 30 seconds,
+// every burst of requests opened some.
+const idleTimeoutMs = 600_000
 // A writer put to sleep inside a transaction holds the lease's row: it must not hold it for long.
 const idleInTransactionMs = 15_000
 
@@ -92,7 +95,7 @@ export const openDatabase = (options: {
     types: typeParsers,
     application_name: 'portolan',
     connectionTimeoutMillis: connectTimeoutMs,
-    idleTimeoutMillis: 30_000,
+    idleTimeoutMillis: idleTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     // A pooler refuses these at the start of a connection: there they are set in each transaction.
