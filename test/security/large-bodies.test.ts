@@ -73,12 +73,12 @@ async function holdOf(during: () => Promise<void>): Promise<number> {
 const bearableMs = 250
 
 describe('others do not wait for a body that takes long to parse', () => {
-  it.each(hostile)('of a blocked key: %s', async (_, body) => {
+  it('of a blocked key: nested arrays, empty arrays, nested objects and a batch of arrays', async () => {
     const { api_key } = await limitedTo(0)
     await gateway.post(single, { key: api_key })
     const longest = await longestHold(async () => {
       // At once: the service reads each of them for five seconds.
-      const refused = Array.from({ length: 3 }, () => postAsNewClient(body, api_key))
+      const refused = hostile.map(([, body]) => postAsNewClient(body, api_key))
       for (const { status, json } of await Promise.all(refused)) {
         expect(status).toBe(403)
         expect(json.error.data.reason).toBe('RATE_LIMIT_BLOCKED')
