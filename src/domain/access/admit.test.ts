@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../lib/clock.ts'
 import { silentLog } from '../../lib/log.ts'
@@ -58,6 +59,29 @@ describe('the pace of bodies', () => {
       throw new Error('too long')
     }
     await expect(admit('a'.repeat(400_000))).rejects.toThrow('too long')
+  })
+})
+
+describe('passes over long bodies', () => {
+  it('take place one in each turn of the event loop, of organizations in rotation', async () => {
+    const admission = open(() => limits)
+    const done: string[] = []
+    const pass = async (organization_id: string, name: string) => {
+      await admission.letOthersRun(organization_id, 44_000)
+      done.push(name)
+    }
+    for (const name of ['n1', 'n2', 'n3']) void pass('noisy', name)
+    void pass('quiet', 'q1')
+    await Promise.resolve()
+    expect(done).toEqual([])
+    for (const name of ['n1', 'q1', 'n2', 'n3']) {
+      await turn()
+      expect(done.splice(0)).toEqual([name])
+    }
+  })
+
+  it('do not wait where the body is short', () => {
+    expect(open(() => limits).letOthersRun('o', 16_384)).toBeUndefined()
   })
 })
 

@@ -9,7 +9,6 @@ import { OperationError } from '../../contract/errors/errors.ts'
 import {
   type Admission,
   admitBody,
-  letOthersRun,
   maxBodyValues,
   type Paid,
   smallBodyBytes,
@@ -157,7 +156,7 @@ export function createServe(options: {
     if (shape?.beyond) return refuseIt(shape.beyond === 'depth' ? tooDeep : tooManyValues)
     const { batch, calls, refusal } = read(body)
     if (refusal) return refuseIt(refusal)
-    await letOthersRun(body.length)
+    await admission.letOthersRun(organization_id, body.length)
     // A body of one call was counted by its size and its values in `admitBody`; nothing is left to count.
     inTurn(network, principal, body, decision, done, (done) => {
       if (!batch) return proceed(network, principal, calls[0] as RpcCall, decision, done)

@@ -3,9 +3,9 @@ import type { Server } from 'node:http'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { systemIds } from '../../lib/ids.ts'
+import { createTurns } from '../../lib/turns.ts'
 import { limitConnections } from './connection-limits.ts'
 import { createShares } from './shares.ts'
-import { createTurns } from './turns.ts'
 
 /** A server that accepts one connection of each client. */
 const begin = () => {

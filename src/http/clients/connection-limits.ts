@@ -2,10 +2,10 @@ import { type Server, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { OperationError, type Reason } from '../../contract/errors/errors.ts'
 import type { Ids } from '../../lib/ids.ts'
+import type { Turns } from '../../lib/turns.ts'
 import { problemResponse } from '../problems.ts'
 import type { ClientAddress } from './client-address.ts'
 import type { Shares } from './shares.ts'
-import type { Turns } from './turns.ts'
 
 /** How connections are counted. */
 export type ConnectionShares = {

@@ -45,7 +45,12 @@ const operations = createOperations({
     takeUsed: () => [],
     forget() {},
   },
-  admission: { admit: () => ({}) as never, admitUpTo: () => ({}) as never, pace: {} as never },
+  admission: {
+    admit: () => ({}) as never,
+    admitUpTo: () => ({}) as never,
+    pace: {} as never,
+    letOthersRun: () => undefined,
+  },
   bodyLimitBytes: 500,
   timeoutMs: 10_000,
 })

@@ -1,4 +1,7 @@
-/** Work that clients can cause many times at once, such as opening connections, divided among turns of the event loop. */
+/**
+ * Work that clients can cause many times at once, such as opening connections or reading long bodies, divided among turns of
+ * the event loop.
+ */
 export type Turns = {
   /** Acts at once, or in a later turn where the client has caused much in this one. */
   run(client: string, act: () => void): void
