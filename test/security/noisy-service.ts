@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { setPriority, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
@@ -54,35 +54,27 @@ const pin = (cores: string, pid: number, scope: readonly string[] = ['--all-task
 const runAtOnce = (pid: number, priority: string) =>
   run('chrt', ['--reset-on-fork', '--fifo', '--pid', priority, `${pid}`]).catch(() => {})
 
-/** Lower numbers run first on a core; only root may go below 0. */
-const setPriorityOf = (pid: number, priority: number): void => {
-  try {
-    setPriority(pid, priority)
-  } catch {
-    // The figures are less exact then.
-  }
-}
-
 /**
  * Gives the main thread of the service one core, and what measures, the node and the abuser the other one. In production each
- * has a machine of its own. So the main thread, what measures and the node run at once whenever they have something to do
- * (real-time policies). The database may use what is left of both cores, before anything else: on one core alone a
- * statement waited up to 4 ms (a tick of the kernel) for the statement of another session, several times in each
- * operation.
+ * has a machine of its own. All but the abuser have a real-time policy: the kernel moves such a thread to a free core at once,
+ * while an ordinary one stays on the queue of a busy core for some milliseconds. What measures runs before the node and
+ * the service, and those before the database and the helper threads, which use what is left of both cores. With ordinary
+ * or idle helper threads, the main thread waited up to 30 ms for one in a garbage collection.
  */
 const separateCores = async (service: number): Promise<void> => {
   await pin('1', process.pid)
-  await runAtOnce(process.pid, '3')
+  await runAtOnce(process.pid, '5')
   for (const { pid, command } of await descendants(service)) {
     if (pid === service || isMember(command)) {
-      // Its other threads collect garbage. They may use both cores while nothing else does: they delayed the database.
       await pin('0,1', pid)
-      for (const thread of await readdir(`/proc/${pid}/task`)) await giveTheRest(Number(thread), [])
+      // Its other threads collect garbage, and the main thread waits for them.
+      for (const thread of await readdir(`/proc/${pid}/task`)) await runAtOnce(Number(thread), '1')
       await pin('0', pid, [])
-      await runAtOnce(pid, '1')
+      await runAtOnce(pid, '3')
     } else {
       await pin('0,1', pid)
-      setPriorityOf(pid, -10)
+      // Connections that are opened later inherit it.
+      await run('chrt', ['--fifo', '--pid', '1', `${pid}`]).catch(() => {})
     }
   }
 }
@@ -133,7 +125,7 @@ const startNode = async (): Promise<{ child: ChildProcess; url: string }> => {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   await pin('1', child.pid!)
-  await runAtOnce(child.pid!, '2')
+  await runAtOnce(child.pid!, '4')
   for await (const line of createInterface({ input: child.stdout! }))
     return { child, url: `http://127.0.0.1:${line}` }
   throw new Error('The node did not start.')
