@@ -81,7 +81,7 @@ describe('passes over long bodies', () => {
   })
 
   it('do not wait where the body is short', () => {
-    expect(open(() => limits).letOthersRun('o', 16_384)).toBeUndefined()
+    expect(open(() => limits).letOthersRun('o', 32_768)).toBeUndefined()
   })
 })
 

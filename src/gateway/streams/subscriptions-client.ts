@@ -6,7 +6,6 @@ import { answered, failed, type OnAnswer, refused } from '../rpc/answer.ts'
 import { findFilterProblem, findRangeProblem, type LogFilter } from '../rpc/check-filter.ts'
 import { isHash } from '../rpc/encodings.ts'
 import { type Refusal, refuse } from '../rpc/rpc-error.ts'
-import { faultOf } from '../rpc/serve.ts'
 import { compileLogQuery } from '../rpc/topics.ts'
 import { termsOf, termsOfOne } from './filter-budget.ts'
 import {
@@ -35,9 +34,6 @@ type Holding = { name: string; key: string; terms: number; release(): void }
 
 /** Addresses and topics that are taken out of the index in one turn of the event loop. */
 const termsPerTurn = 2_000
-
-/** A filter of more is compiled in one turn and put into the index in the next: 1,000 take 1 ms each. */
-const fewTerms = 200
 
 const yes = answered('true')
 const no = answered('false')
@@ -114,30 +110,6 @@ export function createClient(options: {
     if ('reason' in release) return done(refused(release))
     const topic: Topic =
       asked.name === 'logs' ? { name: 'logs', query: compileLogQuery(asked.filter) } : asked
-    const make = () => open(name, topic, { terms, release }, from, done)
-    if (terms <= fewTerms) return make()
-    setImmediate(() => {
-      // The connection may have ended.
-      if (isStopped) {
-        release()
-        return done(failed('ABORTED'))
-      }
-      try {
-        make()
-      } catch (error) {
-        done(faultOf(error))
-      }
-    })
-  }
-
-  /** Enters a subscription into the book of the connection and the index of all. */
-  const open = (
-    name: string,
-    topic: Topic,
-    { terms, release }: Pick<Holding, 'terms' | 'release'>,
-    from: string | undefined,
-    done: OnAnswer,
-  ) => {
     const method = name.replace(/_subscribe$/, '_subscription')
     const key = `${method} ${keyOfTopic(topic)}`
     const held = { name: topic.name, key, terms, release }

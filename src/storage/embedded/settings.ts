@@ -5,7 +5,8 @@ export type Settings = Readonly<Record<string, string | number | boolean>>
 
 // What a small server beside the service needs; all of it can be overridden.
 const defaultSettings: Settings = {
-  max_connections: 60,
+  // Eight workers, the background, the supervisor, and processes that replace others.
+  max_connections: 100,
   shared_buffers: '128MB',
   effective_cache_size: '512MB',
   work_mem: '8MB',

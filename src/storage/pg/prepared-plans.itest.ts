@@ -5,14 +5,7 @@ import { freshDatabase } from '../../../test/helpers/database.ts'
 import { awaitCursor, lockCursor, setCursor } from '../tracking/blocks.ts'
 import { assertLease } from '../tracking/leases.ts'
 import { hasOpenTransactions } from '../transactions/open.ts'
-import {
-  claimDeliveries,
-  listQueuedWebhooks,
-  listReceiverHeaders,
-  listReceivers,
-} from '../webhooks/delivery-claims.ts'
-import { listDueWaiting } from '../webhooks/due-notifications.ts'
-import { findPendingOrganizations } from '../webhooks/event-queues.ts'
+import { listReceiverHeaders, listReceivers } from '../webhooks/delivery-claims.ts'
 import { findWebhooks } from '../webhooks/notifications.ts'
 import type { Db } from './database.ts'
 import { prepared } from './prepared.ts'
@@ -55,16 +48,6 @@ test.each<[what: string, work: (watched: Db) => Promise<unknown>]>([
   ],
   ['open transactions', (db) => hasOpenTransactions(db, 1)],
   ['webhooks of transfers', (db) => findWebhooks(db, 1, [ids], 'WEBHOOK_EVENT_TRANSFER', 5)],
-  [
-    'organizations whose events wait',
-    (db) => findPendingOrganizations(db, 'notification_event', 1, [ids.organization_id]),
-  ],
-  ['due notifications', (db) => listDueWaiting(db, { network_id: 1, head: 1, limit: 200 })],
-  ['queues', (db) => listQueuedWebhooks(db)],
-  [
-    'a claim',
-    (db) => claimDeliveries(db, [{ ...ids, webhook_id, count: 1 }], { now, expire: now }),
-  ],
   ['receivers', (db) => listReceivers(db, [webhook_id])],
   ['headers of receivers', (db) => listReceiverHeaders(db, [webhook_id])],
 ])('the prepared statement of %s reads by an index, planned on empty tables', async (_, work) => {

@@ -6,7 +6,6 @@ import { type RawBuilder, sql } from 'kysely'
 import type { WebhookEvent } from '../../contract/records/states.ts'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
-import { prepared } from '../pg/prepared.ts'
 import type { WalletScope } from '../wallets/tables.ts'
 import type { webhookTables } from './tables.ts'
 
@@ -74,7 +73,7 @@ export const findPendingOrganizations = async (
   network_id: number,
   organization_ids: readonly string[],
 ): Promise<ReadonlySet<string>> => {
-  const { rows } = await sql<{ organization_id: string }>`${sql.raw(prepared)}
+  const { rows } = await sql<{ organization_id: string }>`
     select o.organization_id from unnest(${organization_ids as string[]}::uuid[]) o (organization_id)
     where exists (
       select from ${sql.table(table)} e
