@@ -13,6 +13,8 @@ it.each<[service: WalletService, seed: number, steps?: number]>([
   // A removed wallet with more confirmations, and a gap in which an address paid a fee.
   ['c', 1011],
   ['c', 1075],
+  // A reorganization that begins below the first stored block, and a balance of a block below that.
+  ['c', 196, 40],
   ['t', 4],
   ['s', 5],
   ['p', 6],

@@ -218,23 +218,28 @@ export const reopenBalances = async (
       from unread u cross join lateral unnest(u.wallet_ids, u.addresses, u.asset_ids)
         p (wallet_id, address, asset_id)),
     suspect as (
-      select b.wallet_id, b.address, b.asset_id, b.organization_id, w.confirmation,
-        bool_or(g.was_read or b.as_of_block > ${above}) as applied
+      select b.wallet_id, b.address, b.asset_id, b.organization_id, b.as_of_block, w.confirmation,
+        bool_or(g.was_read or b.as_of_block > ${above}) as applied, bool_or(not g.was_read) as undone
       from gone g join wallet w on w.wallet_id = g.wallet_id
       join balance b on b.wallet_id = g.wallet_id and b.address = g.address
         and b.asset_id = g.asset_id
-      group by b.wallet_id, b.address, b.asset_id, b.organization_id, w.confirmation),
+      group by b.wallet_id, b.address, b.asset_id, b.organization_id, b.as_of_block, w.confirmation),
     lowered as (
       update balance b set as_of_block = ${above}, update_time = ${now} from suspect s
       where b.wallet_id = s.wallet_id and b.address = s.address and b.asset_id = s.asset_id
         and b.as_of_block > ${above})
     insert into balance_change as c (wallet_id, address, asset_id, block_number, organization_id,
       network_id, due_block, ahead)
+    -- A balance of a block below the common one is read there again: the common one may lack confirmations.
+    select wallet_id, address, asset_id, least(as_of_block, ${above}::int8), organization_id,
+      ${network_id}::int2, least(as_of_block, ${above}::int8), null::boolean
+    from suspect where applied
+    union all
     select wallet_id, address, asset_id, ${above}::int8, organization_id, ${network_id}::int2,
-      ${above}::int8 + case when applied or confirmation > ${deepConfirmation} then 0
+      ${above}::int8 + case when confirmation > ${deepConfirmation} then 0
         else greatest(confirmation, 1) - 1 end,
-      case when not applied and confirmation > ${deepConfirmation} then true end
-    from suspect
+      case when confirmation > ${deepConfirmation} then true end
+    from suspect where not applied or (undone and as_of_block < ${above})
     on conflict (wallet_id, address, asset_id, block_number) do update
       set due_block = least(c.due_block, excluded.due_block),
         ahead = case when excluded.ahead then c.ahead end`.execute(trx)
