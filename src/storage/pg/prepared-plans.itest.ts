@@ -6,6 +6,7 @@ import { awaitCursor, lockCursor, setCursor } from '../tracking/blocks.ts'
 import { assertLease } from '../tracking/leases.ts'
 import { hasOpenTransactions } from '../transactions/open.ts'
 import { listReceiverHeaders, listReceivers } from '../webhooks/delivery-claims.ts'
+import { listDueWaiting } from '../webhooks/due-notifications.ts'
 import { findWebhooks } from '../webhooks/notifications.ts'
 import type { Db } from './database.ts'
 import { prepared } from './prepared.ts'
@@ -48,6 +49,7 @@ test.each<[what: string, work: (watched: Db) => Promise<unknown>]>([
   ],
   ['open transactions', (db) => hasOpenTransactions(db, 1)],
   ['webhooks of transfers', (db) => findWebhooks(db, 1, [ids], 'WEBHOOK_EVENT_TRANSFER', 5)],
+  ['due notifications', (db) => listDueWaiting(db, { network_id: 1, head: 1, limit: 200 })],
   ['receivers', (db) => listReceivers(db, [webhook_id])],
   ['headers of receivers', (db) => listReceiverHeaders(db, [webhook_id])],
 ])('the prepared statement of %s reads by an index, planned on empty tables', async (_, work) => {

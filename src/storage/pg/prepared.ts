@@ -14,7 +14,8 @@ import type { SharedPool } from './shares.ts'
  * A statement that begins with this is planned once per connection. For those of every request or block: planning one costs
  * more than twice what doing it costs, and was a third of the time of a block. A plan can be older than the contents of
  * its tables, so each of them must read by an index even if it was planned on empty tables (`prepared-plans.itest.ts`), and
- * none may read a queue: one that was vacuumed while empty is planned to be read whole, and fills within seconds. Its columns are listed: a column that a later migration adds would make it fail.
+ * none may read a table that becomes empty again, as queues do: vacuumed while empty, it is planned to be read whole, and a
+ * burst fills it within seconds. The columns are listed: one that a later migration adds would make the statement fail.
  */
 export const prepared = '/* prepared */'
 

@@ -4,6 +4,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { NotificationType } from '../../contract/records/states.ts'
 import type { Db } from '../pg/database.ts'
+import { prepared } from '../pg/prepared.ts'
 import { lockWebhooks, type WalletEvent } from './notifications.ts'
 import type { WebhookRow } from './webhooks.ts'
 
@@ -95,7 +96,7 @@ export const listDueWaiting = async (
   due: Due,
 ): Promise<{ waiting: WaitingNotification[]; isMore: boolean }> => {
   // Every block asks this: planning it costs more than doing it.
-  const { rows } = await sql<WaitingNotification & { part: number }>`
+  const { rows } = await sql<WaitingNotification & { part: number }>`${sql.raw(prepared)}
     select d.webhook_history_id, d.organization_id, d.webhook_id, d.notification_type,
       d.transaction_hash, d.block_number,
       (d.data->>'block_number')::int8 as transfer_block, w.wallet_id, w.sink,
