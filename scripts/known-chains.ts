@@ -23,8 +23,14 @@ const kebab = (key: string): string =>
 
 // The test networks of Ethereum have names of their own.
 const ofEthereum: ReadonlySet<string> = new Set(['sepolia', 'holesky', 'hoodi', 'goerli'])
-// Nitro has transaction types of its own, which viem does not describe.
-const arbitrum: ReadonlySet<number> = new Set([42_161, 42_170, 421_614])
+// Nitro has transaction types of its own, which viem does not describe; every block begins with one. Beside the networks of
+// Arbitrum itself these are the chains of its stack in OffchainLabs/arbitrum-token-bridge,
+// packages/arb-token-bridge-ui/src/util/orbitChainsData.json and its history, but one that viem has as a chain of the OP stack.
+const arbitrum: ReadonlySet<number> = new Set([
+  ...[42_161, 42_170, 421_614, 140, 681, 1_625, 1_996, 2_730, 2_911, 12_324, 12_325, 33_139, 41_455],
+  ...[41_923, 53_456, 53_457, 55_244, 63_157, 98_864, 98_865, 98_866, 98_867, 111_188, 181_228],
+  ...[190_415, 631_571, 660_279, 6_985_385, 7_080_969, 37_714_555_429],
+])
 
 // Their block hash is not that of an Ethereum header, by the sources of their nodes: Avalanche, Moonbeam, Moonriver,
 // Cronos, Kaia, Sei, Berachain, and test networks of theirs.

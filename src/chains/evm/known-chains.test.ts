@@ -29,7 +29,11 @@ test('the stacks whose blocks cannot be proved whole, or whose coin is a token a
   expect(settings(11_142_220)).toEqual(celo)
   expect(settings(44_787).coin_contract).toMatch(/^0xf194af/)
   expect(settings(137)).toEqual({ unproven_types: [0x7f] })
-  expect(settings(42_161).unproven_types).toContain(0x64)
+  expect(settings(2_818)).toEqual({ unproven_types: [0x7f] })
+  for (const id of [42_161, 42_170, 660_279, 33_139])
+    expect(settings(id).unproven_types).toContain(0x6a)
+  // What they have of their own is proved.
+  for (const id of [5_000, 534_352, 255]) expect(settings(id)).toEqual({})
   expect(settings(324)).toEqual({ proof: 'bloom' })
   expect(settings(43_114)).toEqual({ proof: 'bloom' })
 })

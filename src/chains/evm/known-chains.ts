@@ -60,6 +60,9 @@ export const proposedConfirmations = ({ blockMs }: KnownChain): number | undefin
 // Their state syncs cannot be proved (see `block/coin-logs.ts`).
 const polygonIds: ReadonlySet<number> = new Set([137, 80_002])
 
+// Transactions of a type of their own (morph-l2/go-ethereum, core/types/morph_tx.go).
+const morphIds: ReadonlySet<number> = new Set([2_710, 2_810, 2_818])
+
 // The coin of Celo is a token as well (celo-org/op-geth, contracts/addresses/addresses.go: one address, but for Alfajores).
 const celoCoin = '0x471ece3750da237f93b8e339c536989b8978a438'
 const alfajores = { chain_id: 44_787, coin: '0xf194afdf50b03e69bd7d057c1aa9e10c9954e4c9' }
@@ -77,7 +80,7 @@ export type ProposedSettings = {
  */
 export const proposedSettings = ({ chain_id, stack }: KnownChain): ProposedSettings => {
   if (stack === 'arbitrum') return { unproven_types: [0x64, 0x65, 0x66, 0x68, 0x69, 0x6a] }
-  if (polygonIds.has(chain_id)) return { unproven_types: [0x7f] }
+  if (polygonIds.has(chain_id) || morphIds.has(chain_id)) return { unproven_types: [0x7f] }
   if (stack === 'celo') {
     const coin_contract = chain_id === alfajores.chain_id ? alfajores.coin : celoCoin
     return { unproven_types: [0x7b], coin_contract }

@@ -100,7 +100,7 @@ const evmKeys = {
       }),
       unproven_types: Type.Array(Type.Integer({ minimum: 0, maximum: 127 }), {
         description:
-          'Transaction types of the network that Portolan cannot prove and that are accepted anyway. A block that has one of them is trusted as with `proof: bloom`, so a dishonest node can forge its payments. Types 0 to 4 and 126 (deposits of the OP stack) are always proved.',
+          'Transaction types of the network that Portolan cannot prove and that are accepted anyway. A block that has one of them is trusted as with `proof: bloom`, so a dishonest node can forge its payments. Types 0 to 4 and 126 (deposits and messages from the other chain on the OP stack, Mantle, Scroll, Morph and Kroma) are proved unless they are listed.',
         default: [],
         example: [123],
       }),

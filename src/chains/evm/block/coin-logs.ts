@@ -10,6 +10,8 @@ import { placesOf } from './token-logs.ts'
 // type, and its hash is derived from the block (core/types/bor_receipt.go). Since then its type is 0x7f and it is in the
 // roots (PIP-74), but nodes do not send the data that its encoding has (core/types/tx_state_sync.go).
 //
+// Morph has transactions of the same type 0x7f, with a signature: those have a sender.
+//
 // ZKsync: a request from the other chain mints its value for its sender, and what is left for the refund recipient
 // (matter-labs/era-contracts: system-contracts/bootloader/bootloader.yul, contracts/L2BaseToken.sol).
 //
@@ -17,8 +19,8 @@ import { placesOf } from './token-logs.ts'
 // emits `Transfer`; only that contract may call the precompile (docs.celo.org/specs/token-duality). A payment by value
 // emits nothing, so the two never count the same coin.
 
-/** The type of a state sync on Polygon. */
-export const stateSyncType = 0x7f
+// The type of a state sync.
+const stateSyncType = 0x7f
 
 /** The types of requests from the other chain and of upgrades on ZKsync. */
 export const priorityTypes: ReadonlySet<number> = new Set([0xfe, 0xff])
@@ -30,8 +32,14 @@ const zksyncCoin = '0x000000000000000000000000000000000000800a'
 export type CoinLog = { offset: number; from: string | undefined; to: string; value: bigint }
 
 /** Whether a transaction is a state sync, as marked by `markStateSync`. */
-export const isStateSync = (transaction: { type?: string | undefined }): boolean =>
-  typeOf(transaction) === stateSyncType
+export const isStateSync = (transaction: {
+  type?: string | undefined
+  from: string
+  to?: string | null | undefined
+}): boolean =>
+  typeOf(transaction) === stateSyncType && isZero(transaction.from) && isZero(transaction.to)
+
+const isZero = (address: string | null | undefined): boolean => /^0x0{40}$/.test(address ?? '')
 
 /** The hash of a state sync that is in no root. */
 export const stateSyncHash = ({ number, hash: block }: { number: string; hash: string }): string =>
@@ -54,8 +62,7 @@ export function markStateSync<transaction extends { hash: string; to?: string | 
   transactions: readonly transaction[],
 ): readonly transaction[] {
   const last = transactions.at(-1)
-  if (!last || typeof last.hash !== 'string' || !/^0x0{40}$/.test(last.to ?? ''))
-    return transactions
+  if (!last || typeof last.hash !== 'string' || !isZero(last.to)) return transactions
   if (last.hash.toLowerCase() !== stateSyncHash(block)) return transactions
   return [...transactions.slice(0, -1), { ...last, type: `0x${stateSyncType.toString(16)}` }]
 }

@@ -113,6 +113,8 @@ it.each<[string, object, object, string, bigint]>([
     '0x7b',
     0n,
   ],
+  ['Morph, paid in a token', { feeTokenID: '0x1' }, { l1Fee: '0x64' }, '0x7f', 0n],
+  ['Morph, paid in its coin', { feeTokenID: '0x0' }, { l1Fee: '0x64' }, '0x7f', 100n * 7n + 100n],
   ['Celo, paid in its own coin', { feeCurrency: null }, { l1Fee: '0x0' }, '0x7b', 100n * 7n],
 ])('a fee on %s', (_, transaction, receipt, type, expected) => {
   expect(fee(transaction, { effectiveGasPrice: '0x7', ...receipt }, type)).toBe(expected)

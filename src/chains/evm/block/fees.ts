@@ -2,7 +2,7 @@
 // balance; `test/faults/evm-compare.ts` checks that in random worlds.
 
 import { quantityOf, type RawReceipt, type ReadTransaction, typeOf } from '../codec/raw.ts'
-import { priorityTypes, stateSyncType } from './coin-logs.ts'
+import { isStateSync, priorityTypes } from './coin-logs.ts'
 import { redeemType, ticketType } from './retryables.ts'
 
 /** The type of a deposit on OP-style chains, and of a message on Scroll: paid for on the other chain. */
@@ -32,11 +32,13 @@ export function feeOf(transaction: ReadTransaction, receipt: RawReceipt): bigint
   const type = typeOf(transaction)
   // The gas of a redeem was paid with its ticket. It is minted for the sender before, and what is left is
   // taken away (see `retryables.ts`).
-  if (type === depositType || type === redeemType || type === stateSyncType) return 0n
+  if (type === depositType || type === redeemType || isStateSync(transaction)) return 0n
   // It comes out of what is minted for the request.
   if (priorityTypes.has(type)) return 0n
   // Celo (CIP-64): price and fee are in the token, and its transfer is a log of its own.
   if (transaction.feeCurrency) return 0n
+  // Morph: the whole fee is in the token with this number, and zero is the coin (morph-l2/go-ethereum, core/types/morph_tx.go).
+  if (quantityOf(transaction.feeTokenID) > 0n) return 0n
   const gasUsed = quantityOf(receipt.gasUsed)
   const price = quantityOf(receipt.effectiveGasPrice ?? transaction.gasPrice)
   let fee = gasUsed * price

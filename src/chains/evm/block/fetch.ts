@@ -143,6 +143,9 @@ const fetchReceiptsBeside = async (
 
 const afterTraceMs = 1_000
 
+const foreignReceipts =
+  'they are not those of its header; if other nodes send the same, set `proof: bloom`'
+
 // Single receipts are the last resort. All of a large block at once would fill the queue of the pool.
 const receiptsAtOnce = 256
 
@@ -173,7 +176,8 @@ async function fetchReceipts(
       if (error instanceof UnreadableError) return undefined
       throw error
     })
-    if (answered) return take(answered, `the receipts of block ${number}`, { isNull })
+    const refusal = rules.proof === 'root' ? foreignReceipts : undefined
+    if (answered) return take(answered, `the receipts of block ${number}`, { isNull, refusal })
   }
   const receipts: RawReceipt[] = []
   for (let at = 0; at < block.transactions.length; at += receiptsAtOnce)
@@ -194,7 +198,7 @@ async function fetchReceipts(
       )),
     )
   if (!provesReceipts(block, receipts, rules))
-    throw new UnreadableError(`the receipts of block ${number} are not those of its header`)
+    throw new UnreadableError(`the receipts of block ${number}: ${foreignReceipts}`)
   return receipts
 }
 

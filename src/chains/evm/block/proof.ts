@@ -10,7 +10,7 @@ export type Proof = 'root' | 'bloom' | 'none'
 /** How far the blocks of a network must be proved. */
 export type ProofRules = {
   proof: Proof
-  /** Transaction types whose encoding is not known here and that the operator accepts unproven. */
+  /** Transaction types that the operator accepts unproven: their encoding is not known here, or is another one. */
   unproven_types: ReadonlySet<number>
 }
 
@@ -25,10 +25,9 @@ export function provabilityOf(
   let found: 'proved' | 'unproved' = 'proved'
   for (const one of typed) {
     const type = typeOf(one)
-    if (provableTypes.has(type)) continue
+    if (unproven_types.has(type)) found = 'unproved'
     // An invented type must not switch off the proof of the whole block.
-    if (!unproven_types.has(type)) return 'refused'
-    found = 'unproved'
+    else if (!provableTypes.has(type)) return 'refused'
   }
   return found
 }

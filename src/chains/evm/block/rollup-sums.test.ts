@@ -59,6 +59,24 @@ const opDeposit: Kind = ({ from, to, a, b, failed }, ledger) => {
   }
 }
 
+/** What is sent to Mantle as its coin is minted; the other coin of the deposit is a token, which logs show. */
+const mantleDeposit: Kind = (numbers, ledger) => {
+  const made = opDeposit(numbers, ledger)
+  const transaction = { ...made.transaction, ethValue: '0x77', ethTxValue: '0x77' }
+  return { ...made, transaction, receipt: statusOf(numbers.failed) }
+}
+
+/** The sender of a message has the coin already: contracts of the network give it out. */
+const message: Kind = ({ from, to, third, a, b, failed }, ledger) => {
+  if (!failed) ledger.move(from, to, a)
+  if (!failed) ledger.move(to, third, b)
+  return {
+    transaction: { type: '0x7e', from, to, value: toQuantity(a), queueIndex: '0x9' },
+    receipt: { ...statusOf(failed), l1Fee: '0x0' },
+    internal: failed ? [] : [{ from: to, to: third, value: b }],
+  }
+}
+
 const arbitrumDeposit: Kind = ({ from, to, a }, ledger) => {
   ledger.move(undefined, from, a)
   ledger.move(from, to, a)
@@ -164,6 +182,13 @@ const networks: Record<string, readonly Kind[]> = {
     pay('0x7b', { transaction: { feeCurrency: null } }),
     pay('0x2'),
     celoToken,
+  ],
+  Scroll: [message, pay('0x2', { fee: gas + 5n, receipt: { l1Fee: '0x5' } })],
+  Mantle: [mantleDeposit, pay('0x2', { receipt: { l1Fee: '0x5', tokenRatio: '0xbb8' } })],
+  Morph: [
+    message,
+    pay('0x7f', { fee: 0n, transaction: { feeTokenID: '0x2' } }),
+    pay('0x7f', { transaction: { feeTokenID: '0x0' } }),
   ],
   'Polygon since Madhugiri': [pay('0x2'), stateSync('0x7f')],
 }

@@ -13,8 +13,9 @@ import {
   type RawBlock,
   type RawHeader,
   type RawTransaction,
+  toQuantity,
 } from './raw.ts'
-import { type ReadTransactions, readTransactions } from './transactions.ts'
+import { findForeignType, type ReadTransactions, readTransactions } from './transactions.ts'
 
 /** What is used of a block once it is proved; nothing else of what came stays. */
 export type ReadBlock = ReadTransactions &
@@ -52,8 +53,12 @@ export function whyRefused(result: unknown, rules: ProofRules): string | undefin
   }
   const { transactions } = result
   if (!Array.isArray(transactions)) return undefined
-  if (provabilityOf(markStateSync(result, transactions), rules) !== 'refused') return undefined
-  return 'a transaction has a type that cannot be proved; list it in `unproven_types` if the network has it'
+  const judged = provabilityOf(markStateSync(result, transactions), rules)
+  if (judged === 'refused')
+    return 'a transaction has a type that cannot be proved; list it in `unproven_types` if the network has it'
+  const foreign = judged === 'proved' ? findForeignType(transactions) : undefined
+  if (foreign === undefined) return undefined
+  return `a transaction of type ${toQuantity(foreign)} does not have its hash in any encoding that is known; if other nodes send the same, list ${foreign} in \`unproven_types\``
 }
 
 /** A block of this number with whole transactions, those that its header commits to. */

@@ -33,6 +33,8 @@ export type ReadTransaction = {
   maxFeePerGas?: string | undefined
   /** Of Celo: the token in which gas is paid. */
   feeCurrency?: string | null | undefined
+  /** Of Morph: the number of the token in which gas is paid. */
+  feeTokenID?: string | undefined
 }
 
 /** A transaction as nodes write it; only what is used here. */
@@ -147,7 +149,8 @@ export const isProvableTransaction = ({ hash: name, from, to, value, nonce }: Ra
   is(address, from) &&
   (to === null || to === undefined || to.length === 42) &&
   isShort(value) &&
-  isShort(nonce)
+  // Some nodes leave it out where it is always zero.
+  (nonce === undefined || isShort(nonce))
 
 const isShort = (value: string): boolean => value.length > 2 && value.length <= 66
 
@@ -158,7 +161,7 @@ export const isTransaction = (value: RawTransaction): boolean =>
   (is(address, value.to) || value.to === null || value.to === undefined) &&
   is(quantity, value.value) &&
   isData(value.input) &&
-  is(quantity, value.nonce)
+  (value.nonce === undefined || is(quantity, value.nonce))
 
 /** Whether a value is a log as far as it is used. */
 export const isLog = (value: RawLog): boolean =>

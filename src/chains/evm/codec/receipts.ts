@@ -103,8 +103,9 @@ export function encodeReceipt(receipt: RawReceipt): string {
     rlpData(receipt.logsBloom) +
     rlpList(joined)
   // Canyon: from then on both belong to the encoding.
-  if (type === depositType && receipt.depositReceiptVersion !== undefined)
-    fields += rlpQuantity(receipt.depositNonce) + rlpQuantity(receipt.depositReceiptVersion)
+  const version = receipt.depositReceiptVersion
+  if (type === depositType && version !== undefined && version !== null)
+    fields += rlpQuantity(receipt.depositNonce) + rlpQuantity(version)
   return type === 0 ? rlpList(fields) : byteDigits[type] + rlpList(fields)
 }
 

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { depositType } from '../block/fees.ts'
 import { type ProofRules, provabilityOf } from '../block/proof.ts'
+import { depositItems } from './deposits.ts'
 import {
   bytesOf,
   isHash,
@@ -73,16 +74,7 @@ const encodings: Readonly<Record<number, (tx: Fields) => string>> = {
     list(tx.blobVersionedHashes, rlpData) +
     signature(tx),
   4: (tx) => feeMarket(tx) + authorizations(tx.authorizationList) + signature(tx),
-  // A deposit of the OP stack: it has no signature, and names its sender.
-  [depositType]: (tx) =>
-    data(tx.sourceHash) +
-    data(tx.from) +
-    data(tx.to) +
-    quantity(tx.mint) +
-    quantity(tx.value) +
-    quantity(tx.gas) +
-    quantity(tx.isSystemTx ? '0x1' : '0x0') +
-    data(tx.input),
+  [depositType]: depositItems,
 }
 
 /** A transaction as consensus sees it, in hex digits; undefined where its type is not known here. */
@@ -103,7 +95,7 @@ export function readTransactions(
 ): ReadTransactions | undefined {
   const judged = provabilityOf(raw, rules)
   if (judged === 'refused') return undefined
-  if (judged === 'unproved') return raw.every(isTransaction) ? readUnproved(raw) : undefined
+  if (judged === 'unproved') return raw.every(isTransaction) ? readUnproved(raw, rules) : undefined
   if (!raw.every(isProvableTransaction)) return undefined
   const trie = createListTrie(raw.map((one) => encodeTransaction(one)!))
   if (trie.root !== String(root).toLowerCase()) return undefined
@@ -126,11 +118,17 @@ export function readTransactions(
 }
 
 /** Transactions that cannot be proved. */
-const readUnproved = (transactions: readonly RawTransaction[]): ReadTransactions => ({
-  transactions,
+const readUnproved = (
+  raw: readonly RawTransaction[],
+  { unproven_types }: ProofRules,
+): ReadTransactions => ({
+  transactions: raw.map((one) => (one.nonce === undefined ? { ...one, nonce: '0x0' } : one)),
   hashOf: (index) => {
-    const transaction = transactions[index]!
-    const bytes = isUnsigned(transaction) ? undefined : bytesIfKnown(transaction)
+    const transaction = raw[index]!
+    const type = typeOf(transaction)
+    // Networks of this kind have encodings of their own: Berachain, for example, one of type 0x7e.
+    const isOwn = type === depositType || unproven_types.has(type)
+    const bytes = isOwn || isUnsigned(transaction) ? undefined : bytesIfKnown(transaction)
     return bytes ? keccak(bytes) : bytesOf(transaction.hash)
   },
   encodedOf: () => undefined,
@@ -156,10 +154,23 @@ const reduce = ({ hash, type, from, to, value, nonce, gasPrice, mint }: RawTrans
   from,
   to,
   value,
-  nonce,
+  nonce: nonce ?? '0x0',
   gasPrice,
   mint,
 })
+
+/**
+ * The type of the first transaction whose encoding does not have the hash by which the node names it: the node lies, or
+ * its network encodes that type in a way of its own. Undefined where there is none.
+ */
+export function findForeignType(raw: readonly RawTransaction[]): number | undefined {
+  const foreign = raw.find((one) => {
+    if (isUnsigned(one)) return false
+    const bytes = bytesIfKnown(one)
+    return !bytes || !keccak(bytes).equals(bytesOf(one.hash))
+  })
+  return foreign && typeOf(foreign)
+}
 
 /** The hashes that a test node made, by index; undefined where one is no hash. */
 function hashesOfUnsigned(raw: readonly RawTransaction[]): Map<number, string> | undefined {
