@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
@@ -5,16 +6,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createClient } from '../../client/src/index.ts'
-import { callRpc } from '../../devnet/anvil/rpc.ts'
 import type { ConnectionFile } from '../../src/app/connection-file.ts'
-import type { Chain } from '../../src/chains/chain.ts'
-import { createPolkadotChain } from '../../src/chains/polkadot/chain.ts'
-import { createSuiChain } from '../../src/chains/sui/chain.ts'
 import type { WalletService } from '../../src/contract/variant.ts'
-import { systemClock } from '../../src/lib/clock.ts'
-import { silentLog } from '../../src/lib/log.ts'
 import { createRandom } from '../helpers/random.ts'
 import { waitFor } from '../helpers/wait-for.ts'
+import {
+  balanceOnChain,
+  mintTokens,
+  notePast,
+  readPast,
+  tokensOnChain,
+  waitForQuery,
+} from './local-chains.ts'
 import { readNumbers } from './program.ts'
 
 /** How a service ends: asked to, killed, or killed with every process of its installation. */
@@ -129,53 +132,29 @@ async function waitUntilTracked(service: Service): Promise<void> {
   })
 }
 
-/** The native balance of the demo wallet as the chain itself has it. */
-async function balanceOnChain(
-  service: WalletService,
-  node_url: string,
-  address: string,
-): Promise<bigint> {
-  if (service === 'c')
-    return BigInt(await callRpc<string>(node_url, 'eth_getBalance', [address, 'latest']))
-  if (service === 't') {
-    const url = new URL(`${node_url}/getAddressInformation`)
-    url.searchParams.set('address', address)
-    const { result } = (await (await fetch(url)).json()) as { result: { balance: string } }
-    return BigInt(result.balance)
-  }
-  const tools = { clock: systemClock, log: silentLog, upstreams: [{ url: node_url }] }
-  const chain: Chain = service === 's' ? createSuiChain(tools) : createPolkadotChain(tools)
-  try {
-    const signal = AbortSignal.timeout(30_000)
-    const at = await chain.head(signal)
-    const parsed = chain.parseAddress(address)
-    if (!parsed.ok) throw new Error(parsed.detail)
-    const query = { address: parsed.bytes, asset: chain.native }
-    const [reading] = await chain.readBalances([query], at, signal)
-    return reading?.balance ?? -1n
-  } finally {
-    await chain.stop()
-  }
-}
+/** The demo wallets, as the service found or made them. */
+const demoOf = async (
+  dataDir: string,
+): Promise<Record<WalletService, { wallet_id: string; address: string }>> =>
+  JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'))
 
 /** Waits until the stored balances of the demo wallets are those of the chains. */
 async function compareBalances({ connection }: Service, dataDir: string): Promise<void> {
   const client = createClient({ base_url: connection.base_url, ...connection.admin! })
-  const kept = JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8')) as Record<
-    WalletService,
-    { wallet_id: string; address: string }
-  >
-  for (const service of tracked) {
+  const kept = await demoOf(dataDir)
+  const compare = async (
+    service: WalletService,
+    asset_type: string,
+    readOwn: (address: string) => Promise<bigint>,
+  ) => {
     const { wallet_id, address } = kept[service]
-    const { node_url = '' } = connection.chains[service] ?? {}
-    const asset_type = `ASSET_TYPE_${service.toUpperCase()}`
     let both = { stored: 0n, own: 0n }
     await waitFor(
-      `the balance on ${service}`,
+      `the balance of ${asset_type}`,
       async () => {
         const { assets } = await client[service].ListAssets({ wallet_id, asset_type } as never)
         const stored = BigInt(assets[0]?.balance ?? 0)
-        const own = await balanceOnChain(service, node_url, address)
+        const own = await readOwn(address)
         both = { stored, own }
         return stored === own && own > 0n
       },
@@ -184,9 +163,18 @@ async function compareBalances({ connection }: Service, dataDir: string): Promis
       throw new Error(`${error.message}: ${both.stored} stored, ${both.own} on the chain`)
     })
   }
+  for (const service of tracked)
+    await compare(service, `ASSET_TYPE_${service.toUpperCase()}`, (address) =>
+      balanceOnChain(connection, service, address),
+    )
+  // Of the families, only C has a token in the demo.
+  await compare('c', 'ASSET_TYPE_ERC20', (address) => tokensOnChain(connection, address))
 }
 
-/** Starts the embedded mode again and again, and looks each time whether its chains are tracked. */
+/**
+ * Starts the embedded mode again and again. Each time all five chains must be the same as before: those of wallets are
+ * tracked, and chain Q answers with new blocks and an old transaction. In the end the balances are those of the chains.
+ */
 export async function runRestarts(options: {
   restarts: number
   seed: number
@@ -202,15 +190,20 @@ export async function runRestarts(options: {
   let service = await start(dataDir, [])
   try {
     await waitUntilTracked(service)
+    await waitForQuery(service.connection)
+    const past = await notePast(service.connection, dataDir)
     for (let restart = 1; restart <= restarts; restart++) {
       // Each way first, then any.
       const how = ends[restart <= 3 ? restart - 1 : Math.floor(random() * ends.length)]!
       counts[how]++
       const begun = performance.now()
+      await mintTokens(service.connection, (await demoOf(dataDir)).c.address)
       await end(service, how, dataDir)
       service = await start(dataDir, restart === restarts ? ['--no-traffic'] : [])
       const seconds = ((performance.now() - begun) / 1000).toFixed(1)
       await waitUntilTracked(service)
+      await waitForQuery(service.connection)
+      assert.deepEqual(await readPast(service.connection, past), past.facts)
       // What a crash interrupts may be worth a warning; an orderly stop leaves nothing to complain of.
       if (how === 'stop')
         complaints.push(

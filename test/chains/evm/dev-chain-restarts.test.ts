@@ -85,6 +85,57 @@ describe('a local EVM chain that is started again', { timeout: 180_000 }, () => 
     await chain.stop()
   })
 
+  test('of the OP stack keeps its old blocks and transactions over stops and kills', async () => {
+    const directory = await freshFolder()
+    // As chain q of the embedded mode.
+    const open = () =>
+      startEvmDevChain({ directory, blockTimeMs: 60_000, chainId: 901, isRollup: true })
+    let chain = await open()
+    const hash = String(await chain.fund(chain.faucet_address, 5n))
+    const deposit = await chain.call<string>('eth_sendTransaction', [
+      {
+        ...{ from: chain.traffic_address, to: chain.faucet_address, value: '0x5', gas: '0x5208' },
+        ...{ type: '0x7e', sourceHash: `0x${'22'.repeat(32)}`, mint: '0x9', isSystemTx: false },
+      },
+    ])
+    await waitFor(
+      'both are mined',
+      async () => (await chain.call('eth_getTransactionReceipt', [deposit])) !== null,
+    )
+    const head = await read(chain, 'latest')
+    const facts = async () => ({
+      chain_id: await chain.call('eth_chainId'),
+      genesis: await read(chain, 'earliest'),
+      first: await read(chain, '0x1'),
+      head: await read(chain, head.number),
+      transactions: await Promise.all(
+        [hash, deposit].map((one) => chain.call('eth_getTransactionByHash', [one])),
+      ),
+      receipts: await Promise.all(
+        [hash, deposit].map((one) => chain.call('eth_getTransactionReceipt', [one])),
+      ),
+    })
+    const before = await facts()
+    expect(before.chain_id).toBe('0x385')
+    expect(before.transactions).not.toContain(null)
+    const file = join(directory, 'state.json')
+    const isKept = async () => {
+      const text = await readFile(file, 'utf8').catch(() => '{}')
+      const { best_block_number = -1 } = JSON.parse(text) as Partial<State>
+      return Number(best_block_number) >= Number(head.number)
+    }
+    await waitFor('they are on disk', isKept, { timeoutMs: 60_000 })
+    for (const end of [kill, (one: EvmDevChain) => one.stop(), kill]) {
+      await end(chain, directory)
+      chain = await open()
+      expect(await facts()).toEqual(before)
+      const last = await read(chain, 'latest')
+      await chain.call('evm_mine')
+      expect((await read(chain, 'latest')).parentHash).toBe(last.hash)
+    }
+    await chain.stop()
+  })
+
   test('starts from the state before one whose accounts are ahead of its blocks', async () => {
     const directory = await freshFolder()
     const file = join(directory, 'state.json')
