@@ -1,5 +1,5 @@
 import { hostname, userInfo } from 'node:os'
-import type { AuditSubject } from '../domain/audit/event.ts'
+import type { AuditSubject, Concerns } from '../domain/audit/event.ts'
 import { performAudited } from '../domain/audit/trail.ts'
 import { systemClock } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
@@ -16,7 +16,7 @@ export const audited = <result>(
     request?: unknown
     service?: string
   },
-  work: () => Promise<result>,
+  work: (concerns: Concerns) => Promise<result>,
 ): Promise<result> =>
   // The command line has no principal, so the event names the user of the machine.
   performAudited(

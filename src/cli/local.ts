@@ -72,16 +72,15 @@ export async function performOperation(context: Context, request: object): Promi
   const prepare = entry && prepareOperation(entry)
   if (!prepare) throw new Error(`${operation} is not an operation of ${service} in this version.`)
   const prepared = prepare(request)
-  const perform = () => prepared.perform(context)
   // The request of a chain does not name the organization: its own log must have the event.
   const about = service === 'admin' ? {} : { organization_id: principal.organization_id }
   const answer =
     accessOf(entry) === 'read' && !onlyShows(operation)
-      ? await perform()
+      ? await prepared.perform(context)
       : await audited(
           context.db,
           { service, operation, request: { ...about, ...prepared.request } },
-          perform,
+          (concerns) => prepared.perform({ ...context, concerns }),
         )
   return createProjection<object>(entry)(answer)
 }

@@ -15,6 +15,7 @@ import type { Db } from '../storage/pg/database.ts'
 import type { Replicas } from '../storage/pg/replicas.ts'
 import type { NetworkName } from '../storage/tracking/networks.ts'
 import type { Principal } from './access/principal.ts'
+import type { Concerns } from './audit/event.ts'
 import type { RateLimits } from './limits/decision.ts'
 import type { QuerySource } from './query/source.ts'
 
@@ -114,6 +115,11 @@ export type Context<answer = never> = Installation & {
    * repetition with the same idempotency key gets that answer. Absent where the caller gave no key.
    */
   record?(db: Db, answer: answer): Promise<void>
+  /**
+   * To be called by an operation that changes what its request does not name the organization of, once the caller may
+   * know of it: the audit log has the event at that organization, whether the change succeeds or not.
+   */
+  concerns?: Concerns
 }
 
 /** What an operation does. The request is checked and has its defaults; the answer is projected. */

@@ -225,7 +225,9 @@ export function createOperations({
     const made = { principal, client, service: at, operation: name }
     const act = (given: Context) =>
       performWithReplicas(entry, given, (chosen) =>
-        performOperation(audit, made, request, () => perform(chosen)),
+        performOperation(audit, made, request, (concerns) =>
+          perform(concerns ? { ...chosen, concerns } : chosen),
+        ),
       )
     const project = cached(projections, path, () => createProjection(entry))
     // Only operations that would create something twice take the key; the others ignore the header.

@@ -190,6 +190,33 @@ describe('beside a running service', () => {
     expect((await signed(other, base_url)).stderr).toContain('UNAUTHENTICATED (401)')
   })
 
+  test('the audit log of an organization has what commands do to its keys', async () => {
+    const created = await json('keys', 'create', 'acme', '--name', 'audited')
+    const { credential_id, organization_id } = created
+    expect((await run('keys', 'update', credential_id, '--name', 'other')).code).toBe(0)
+    const next = await json('keys', 'rotate', credential_id, '--overlap', '0s')
+    expect((await run('keys', 'revoke', credential_id)).code).toBe(0)
+    expect((await run('keys', 'revoke', next.api_key)).code).toBe(0)
+    const ids = [credential_id, next.credential_id]
+    const events = async () =>
+      (await run('audit', 'export')).stdout
+        .split('\n')
+        .flatMap((line) => (line.includes('"event_id"') ? [JSON.parse(line)] : []))
+        .map((event) => ({ ...event, target: JSON.parse(event.detail ?? '{}').target }))
+        .filter(({ target }) => ids.includes(target?.credential_id))
+    await waitFor('the events are chained', async () => (await events()).length === 5)
+    const all = await events()
+    expect(all.map((event) => [event.operation, event.organization_id])).toEqual(
+      [
+        'CreateCredential',
+        'UpdateCredential',
+        'RotateCredential',
+        'keys revoke',
+        'keys revoke',
+      ].map((name) => [name, organization_id]),
+    )
+  })
+
   test('a limit holds at once; what is not given stays as it applied', async () => {
     const pair = await json('keys', 'create', 'acme')
     await run('limits', 'set', 'acme', '--per-second', '7', '--per-month', 'unlimited')

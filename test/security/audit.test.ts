@@ -218,6 +218,70 @@ test('no secret, key or signature is in the log, and its chain is whole', async 
   expect(verified.broken).toBeUndefined()
 })
 
+test('an organization sees what an administrator of the installation does to its keys', async () => {
+  const { organization_id } = acme
+  const make = async () => {
+    const made = await call(other.admin, 'admin/CreateCredential', { organization_id, name: 'key' })
+    return made.json.credential
+  }
+  const [updated, rotated, revoked, leaked, deleted] = await Promise.all(
+    Array.from({ length: 5 }, make),
+  )
+  const unknown = { credential_id: '00000000-0000-7000-8000-000000000000' }
+  const overlap = { overlap_seconds: 0 }
+  const key = { 'idempotency-key': crypto.randomUUID() }
+  const rotate = { credential_id: rotated.credential_id, ...overlap }
+  const past = { credential_id: updated.credential_id, expire_time: '2001-01-01T00:00:00Z' }
+  const calls: [string, object, number, Record<string, string>?][] = [
+    ['UpdateCredential', { credential_id: updated.credential_id, name: 'other' }, 200],
+    ['UpdateCredential', past, 400],
+    ['UpdateCredential', { ...unknown, name: 'other' }, 404],
+    ['RotateCredential', rotate, 200, key],
+    ['RotateCredential', rotate, 200, key],
+    ['RevokeCredential', { credential_id: revoked.credential_id }, 200],
+    ['RevokeCredential', { api_key: leaked.api_key }, 200],
+    ['DeleteCredential', { api_key: deleted.api_key, api_secret: 'wrong' }, 404],
+    ['DeleteCredential', { api_key: deleted.api_key, api_secret: deleted.api_secret }, 200],
+  ]
+  // An owner of another organization finds none of them, and leaves no trace where they are.
+  const owner = (
+    await call(other.admin, 'admin/CreateCredential', {
+      ...{ organization_id: other.organization_id, role: 'ROLE_OWNER' },
+    })
+  ).json.credential
+  for (const [name, body] of [calls[0]!, calls[5]!, calls[6]!, calls[8]!])
+    expect((await call(owner, `admin/${name}`, body)).status, name).toBe(404)
+  for (const [name, body, status, headers = {}] of calls)
+    expect((await call(other.admin, `admin/${name}`, body, headers)).status, name).toBe(status)
+  const made = await call(other.admin, 'admin/CreateOrganization', { name: 'New', domain: 'new' })
+  await expect.poll(() => eventsOf('CreateOrganization')).toHaveLength(1)
+  expect(await eventsOf('CreateOrganization')).toMatchObject([
+    { organization_id: made.json.organization.organization_id },
+  ])
+  const names = new Set(calls.map(([name]) => name))
+  const filter = { page_size: 100 }
+  const { json } = await call(acme.member, 'admin/ListAuditEvents', filter)
+  const seen = json.audit_events
+    .filter(({ operation, role }: AuditEventRow) => names.has(operation) && role !== 'ROLE_MEMBER')
+    .map(({ operation, reason, target, credential_id }: AuditEventRow & { target: object }) => {
+      expect(credential_id).toBeNull()
+      const at = (target as { credential_id?: string }).credential_id
+      return `${operation} ${at} ${reason}`
+    })
+  expect(seen.toSorted()).toEqual(
+    [
+      `UpdateCredential ${updated.credential_id} null`,
+      `UpdateCredential ${updated.credential_id} INVALID_REQUEST`,
+      `RotateCredential ${rotated.credential_id} null`,
+      `RotateCredential ${rotated.credential_id} REPLAYED`,
+      `RevokeCredential ${revoked.credential_id} null`,
+      `RevokeCredential ${leaked.credential_id} null`,
+      `DeleteCredential ${deleted.credential_id} CREDENTIAL_NOT_FOUND`,
+      `DeleteCredential ${deleted.credential_id} null`,
+    ].toSorted(),
+  )
+})
+
 test('a row that is changed or removed in the database shows at its place', async () => {
   const verify = async () => {
     const chain = (await findAuditChain(db))!

@@ -91,8 +91,8 @@ export const rotateKey = (
 export const revokeKey = (shell: Shell, key_or_id: string, options: Options): Promise<void> =>
   withLocal(shell, options, async ({ context }) => {
     const request = isUuid(key_or_id) ? { credential_id: key_or_id } : { api_key: key_or_id }
-    await audited(context.db, { operation: 'keys revoke', request }, () =>
-      revokeCredential(context, key_or_id),
+    await audited(context.db, { operation: 'keys revoke', request }, (concerns) =>
+      revokeCredential({ ...context, concerns }, key_or_id),
     )
     note(shell, 'The key is revoked.')
   })

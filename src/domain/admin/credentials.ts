@@ -33,17 +33,15 @@ import { getOrganization } from './organizations.ts'
 
 /** Deletes a credential by both its halves; others than an administrator reach their own organization's only. */
 export const DeleteCredential: AdminHandler<'DeleteCredential'> = async (context, request) => {
-  const { db, sealer, principal } = context
+  const { db, sealer } = context
   // An unknown key, a key of another organization and a wrong secret get the same answer: it must not show
   // which keys exist.
-  const row = await findCredentialByKeyHash(db, hashKey(request.api_key))
-  const mine =
-    row && (principal.role === 'ROLE_ADMIN' || row.organization_id === principal.organization_id)
+  const row = findVisible(context, await findCredentialByKeyHash(db, hashKey(request.api_key)))
   // The secret is opened only for a credential that the caller may see.
-  const secret = mine
+  const secret = row
     ? sealer.open(row.api_secret_sealed, sealContext('api_secret', row.credential_id)).toString()
     : ''
-  if (!mine || !sameSecret(secret, request.api_secret))
+  if (!row || !sameSecret(secret, request.api_secret))
     throw new OperationError('CREDENTIAL_NOT_FOUND')
   await removeCredential(db, row)
   return {}
@@ -227,15 +225,27 @@ export const UpdateCredential: AdminHandler<'UpdateCredential'> = async (context
 }
 
 /** A credential that the caller may administer. One of another organization answers as one that is not there. */
-function mine({ principal }: Context, row: CredentialRow | undefined): CredentialRow {
-  const isVisible =
-    row && (principal.role === 'ROLE_ADMIN' || row.organization_id === principal.organization_id)
-  if (!isVisible) throw new OperationError('CREDENTIAL_NOT_FOUND')
+function mine(context: Context, found: CredentialRow | undefined): CredentialRow {
+  const { principal } = context
+  const row = findVisible(context, found)
+  if (!row) throw new OperationError('CREDENTIAL_NOT_FOUND')
   if (!includesRole(principal.role, row.role))
     throw new OperationError('PERMISSION_DENIED', {
       detail: `The credential has ${row.role}, which is more than ${principal.role}.`,
       extra: { missing: row.role },
     })
+  return row
+}
+
+/** A credential of any organization for an administrator, of their own for others; the audit log has the event there. */
+function findVisible(
+  { principal, concerns }: Context,
+  row: CredentialRow | undefined,
+): CredentialRow | undefined {
+  if (!row) return undefined
+  if (principal.role !== 'ROLE_ADMIN' && row.organization_id !== principal.organization_id)
+    return undefined
+  concerns?.(row)
   return row
 }
 

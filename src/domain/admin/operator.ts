@@ -50,10 +50,14 @@ export async function setEnabled(
 }
 
 /** Deletes a credential by its key or its id alone, for a secret that is lost or leaked. */
-export async function revokeCredential({ db }: Installation, key_or_id: string): Promise<void> {
+export async function revokeCredential(
+  { db, concerns }: Pick<Context, 'db' | 'concerns'>,
+  key_or_id: string,
+): Promise<void> {
   const row = isUuid(key_or_id)
     ? await findCredentialById(db, key_or_id)
     : await findCredentialByKeyHash(db, hashKey(key_or_id))
   if (!row) throw new OperationError('CREDENTIAL_NOT_FOUND')
+  concerns?.(row)
   await removeCredential(db, row)
 }

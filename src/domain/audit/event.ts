@@ -16,6 +16,20 @@ export type AuditSubject = {
   request?: unknown
 }
 
+/** What a change turned out to concern. */
+export type Concerned = { organization_id: string; credential_id: string }
+
+/** Takes what a change concerns while it runs. */
+export type Concerns = (found: Concerned) => void
+
+/** How an event ended. */
+export type AuditEnd = {
+  result: AuditResult
+  answer?: unknown
+  error?: unknown
+  concerned?: Concerned | undefined
+}
+
 /** The event of a change that has not begun. */
 export function makeEvent(
   { clock, ids }: { clock: Clock; ids: Ids },
@@ -42,16 +56,20 @@ export function makeEvent(
 /** The same with its result. */
 export function endEvent(
   event: PendingAuditRow,
-  { client, request }: AuditSubject,
-  { result, answer, error }: { result: AuditResult; answer?: unknown; error?: unknown },
+  subject: AuditSubject,
+  { result, answer, error, concerned }: AuditEnd,
 ): PendingAuditRow {
+  const target = targetOf({ ...concerned, ...(subject.request ?? {}) }, answer)
   const isRefused = error instanceof OperationError && error.reason === 'PERMISSION_DENIED'
   const reason = error instanceof OperationError ? error.reason : 'INTERNAL'
   return {
     ...event,
     result: isRefused ? 'AUDIT_RESULT_REFUSED' : result,
     reason: result === 'AUDIT_RESULT_FAILED' ? reason : null,
-    detail: JSON.stringify({ client, target: targetOf(request, answer) }),
+    // Many requests name a thing and not its organization.
+    organization_id:
+      concerned?.organization_id ?? concernedBy(subject, target) ?? event.organization_id,
+    detail: JSON.stringify({ client: subject.client, target }),
   }
 }
 

@@ -1,6 +1,7 @@
 import { accessOf } from '../../contract/access.ts'
 import { errors, OperationError } from '../../contract/errors/errors.ts'
 import type { Principal } from '../access/principal.ts'
+import type { Concerns } from './event.ts'
 import type { AuditTrail } from './trail.ts'
 
 /** The part of the trail that counts refusals. */
@@ -13,7 +14,7 @@ export const performOperation = <result>(
   audit: AuditTrail | undefined,
   call: Call,
   request: unknown,
-  work: () => Promise<result>,
+  work: (concerns?: Concerns) => Promise<result>,
 ): Promise<result> => {
   if (!audit || accessOf({ name: call.operation }) === 'read') return work()
   return audit.perform({ actor_type: 'ACTOR_TYPE_CREDENTIAL', ...call, request }, work)

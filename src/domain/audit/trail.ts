@@ -10,7 +10,14 @@ import type { Log } from '../../lib/log.ts'
 import { putPendingEvents } from '../../storage/audit/audit.ts'
 import type { PendingAuditRow } from '../../storage/audit/tables.ts'
 import type { Db } from '../../storage/pg/database.ts'
-import { type AuditSubject, endEvent, makeEvent } from './event.ts'
+import {
+  type AuditEnd,
+  type AuditSubject,
+  type Concerned,
+  type Concerns,
+  endEvent,
+  makeEvent,
+} from './event.ts'
 import { createTally } from './tally.ts'
 
 /** Records what is done, and what is refused. */
@@ -19,7 +26,10 @@ export type AuditTrail = {
    * Does a change. Its event is stored before it begins; its result soon after it ended. The event of an
    * operation that only shows a secret is on disk before it begins, because no change commits after it.
    */
-  perform<result>(subject: AuditSubject, work: () => Promise<result>): Promise<result>
+  perform<result>(
+    subject: AuditSubject,
+    work: (concerns: Concerns) => Promise<result>,
+  ): Promise<result>
   /** Records that a stored answer is given again. The event is on disk when this returns: the answer may show a secret. */
   replayed(subject: AuditSubject, answer: unknown): Promise<void>
   /** Counts a refusal of a known caller, by minute. */
@@ -120,14 +130,9 @@ export function createAuditTrail(options: AuditTrailOptions): AuditTrail {
     async perform(subject, work) {
       const event = makeEvent({ clock, ids }, subject)
       await begin(event, onlyShows(subject.operation))
-      try {
-        const answer = await work()
-        note(endEvent(event, subject, { result: 'AUDIT_RESULT_SUCCEEDED', answer }))
-        return answer
-      } catch (error) {
-        note(endEvent(event, subject, { result: 'AUDIT_RESULT_FAILED', error }))
-        throw error
-      }
+      const { answer, end } = await runNoting(work)
+      note(endEvent(event, subject, end))
+      return answer()
     },
     async replayed(subject, answer) {
       const event = makeEvent({ clock, ids }, subject)
@@ -153,18 +158,33 @@ export function createAuditTrail(options: AuditTrailOptions): AuditTrail {
 export async function performAudited<result>(
   tools: { db: Db; clock: Clock; ids: Ids },
   subject: AuditSubject,
-  work: () => Promise<result>,
+  work: (concerns: Concerns) => Promise<result>,
 ): Promise<result> {
   const event = makeEvent(tools, subject)
   await putPendingEvents(tools.db, [event], { durable: true })
+  const { answer, end } = await runNoting(work)
+  await putPendingEvents(tools.db, [endEvent(event, subject, end)])
+  return answer()
+}
+
+/** Runs a change to its end, whichever that is, and keeps what it turned out to concern. */
+async function runNoting<result>(
+  work: (concerns: Concerns) => Promise<result>,
+): Promise<{ answer: () => result; end: AuditEnd }> {
+  let concerned: Concerned | undefined
   try {
-    const answer = await work()
-    const ended = endEvent(event, subject, { result: 'AUDIT_RESULT_SUCCEEDED', answer })
-    await putPendingEvents(tools.db, [ended])
-    return answer
+    // The two fields only: a row that is handed over has its sealed key beside them.
+    const answer = await work(({ organization_id, credential_id }) => {
+      concerned = { organization_id, credential_id }
+    })
+    return {
+      answer: () => answer,
+      end: { result: 'AUDIT_RESULT_SUCCEEDED', answer, concerned },
+    }
   } catch (error) {
-    const ended = endEvent(event, subject, { result: 'AUDIT_RESULT_FAILED', error })
-    await putPendingEvents(tools.db, [ended])
-    throw error
+    const fail = () => {
+      throw error
+    }
+    return { answer: fail, end: { result: 'AUDIT_RESULT_FAILED', error, concerned } }
   }
 }

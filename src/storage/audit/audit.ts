@@ -17,7 +17,7 @@ const insertPending = `${prepared} insert into audit_pending (${columns})
   select ${columns} from (select set_config('synchronous_commit',
     case when $2::bool then current_setting('synchronous_commit') else 'off' end, true)) as commit, ${recordset}
   on conflict (event_id) do update set result = excluded.result, reason = excluded.reason,
-    detail = excluded.detail`
+    organization_id = excluded.organization_id, detail = excluded.detail`
 
 /**
  * Stores events, or the results of events that are stored. Unless `durable`, it does not wait for the disk:
