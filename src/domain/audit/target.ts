@@ -2,6 +2,7 @@
 // not in the log until it is named here.
 const recorded: ReadonlySet<string> = new Set([
   'address',
+  'allowed_client_networks',
   'asset_type',
   'chain',
   'confirmation',
@@ -12,22 +13,42 @@ const recorded: ReadonlySet<string> = new Set([
   'events',
   'expire_time',
   'from',
+  'gas',
+  'gas_price',
   'header_key',
+  'import_asset',
+  'is_default',
   'key_id',
   'name',
   'nonce',
   'organization_id',
+  'overlap_seconds',
   'per_day_limit',
   'per_hour_limit',
   'per_month_limit',
   'per_second_limit',
+  'quota_limit',
+  'quota_name',
   'remove_all',
+  'remove_expire_time',
   'role',
+  'sasl_mechanism',
+  'scopes',
+  'sink_id',
+  'sink_type',
+  'start_time',
   'state',
+  'subject_prefix',
+  'successor_credential_id',
+  'tls',
   'to',
+  'token_account_address',
   'token_address',
+  'token_id',
+  'topic',
   'transaction_hash',
   'transaction_id',
+  'username',
   'value',
   'wallet_id',
   'webhook_header_id',
@@ -42,24 +63,33 @@ const mostItems = 20
 
 /** What an operation was about: the ids and settings that its request and answer name, without secrets. */
 export function targetOf(request: unknown, response?: unknown): Record<string, unknown> {
-  const target: Record<string, unknown> = {}
-  collect(target, response, 2)
-  // The request last: where both name a field, it says what was asked for.
-  collect(target, request, 1)
-  return target
+  // As deep as the payload of a token and its standard.
+  const asked = collect(request, 3)
+  const answered = collect(response, 2)
+  // Where both name a field, the request says what was asked for. Another id in the answer is that of what was made.
+  const made = Object.entries(answered)
+    .filter(([name, id]) => name.endsWith('_id') && (asked[name] ?? id) !== id)
+    .map(([name, id]) => [`new_${name}`, id])
+  return { ...answered, ...Object.fromEntries(made), ...asked }
 }
 
-function collect(target: Record<string, unknown>, value: unknown, depth: number): void {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return
+function collect(
+  value: unknown,
+  depth: number,
+  target: Record<string, unknown> = {},
+): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return target
   for (const [name, field] of Object.entries(value)) {
     if (name === 'api_key' && typeof field === 'string') target.api_key_hint = keyHint(field)
     else if (name === 'webhook_endpoint') target.webhook_origin = originOf(field)
     else if (name === 'addresses' && Array.isArray(field)) target.address_count = field.length
+    else if (name === 'servers' && Array.isArray(field)) target.servers = keep(field.map(serverOf))
     else if (recorded.has(name)) {
       const kept = keep(field)
       if (kept !== undefined) target[name] = kept
-    } else if (depth > 1) collect(target, field, depth - 1)
+    } else if (depth > 1) collect(field, depth - 1, target)
   }
+  return target
 }
 
 function keep(value: unknown): unknown {
@@ -79,3 +109,9 @@ function originOf(endpoint: unknown): string | undefined {
     ? new URL(endpoint).origin.slice(0, longest)
     : undefined
 }
+
+/** A failed request may name a server as a URL with a password in it. */
+const serverOf = (server: unknown): string =>
+  typeof server === 'string' && /^(\[[0-9A-Fa-f:.]+\]|[\w.-]+):\d{1,5}$/.test(server)
+    ? server
+    : 'not a host and port'
