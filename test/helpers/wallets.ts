@@ -47,7 +47,12 @@ export type WalletBench = {
   /** Different accounts by number, in bytes and as text. */
   account(number: number): Buffer
   address(number: number): string
-  createCaller(options?: { configured?: boolean; role?: Role }): Promise<Caller>
+  /** A caller of a new organization, or of one that is there. */
+  createCaller(options?: {
+    configured?: boolean
+    role?: Role
+    organization_id?: string
+  }): Promise<Caller>
 }
 
 const lengths = { t: 32, s: 32, p: 32, c: 20 }
@@ -76,9 +81,10 @@ export const createWalletBench = async (
 
   const createCaller: WalletBench['createCaller'] = async (options = {}) => {
     const { configured = true, role = 'ROLE_MEMBER' } = options
-    const organization_id = systemIds.uuid()
+    const { organization_id = systemIds.uuid() } = options
     const domain = `t-${systemIds.bytes(8).toString('hex')}`
-    await insertOrganization(db, { organization_id, name: 'n', domain, create_time: now })
+    if (options.organization_id === undefined)
+      await insertOrganization(db, { organization_id, name: 'n', domain, create_time: now })
     const principal = {
       credential_id: systemIds.uuid(),
       organization_id,

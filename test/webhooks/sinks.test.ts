@@ -287,7 +287,11 @@ describe.skipIf(!nats)('NATS JetStream', () => {
     expect(JSON.stringify(await owner.call('ListSinks'))).not.toContain('secret-of-the-sink')
     const { rows } = await service.database.pool.query('select * from sink, webhook')
     expect(JSON.stringify(rows)).not.toContain('secret-of-the-sink')
-    await owner.call('UpdateSink', { sink_id, servers: [broker.server] })
+    const moved = { sink_id, servers: [broker.server] }
+    expect(await owner.call('UpdateSink', moved)).toMatchObject({
+      ...{ status: 400, errors: [{ field: 'password', reason: 'REQUIRED' }] },
+    })
+    await owner.call('UpdateSink', { ...moved, username: 'user', password: 'another-secret' })
     await owner.call('EnableSink', { sink_id })
     await isPublished(owner, 1)
     await owner.call('RemoveSink', { sink_id })

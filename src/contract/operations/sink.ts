@@ -106,7 +106,7 @@ export const sink = {
   UpdateSink: operation({
     summary: 'Change the servers or the credentials of a sink.',
     description:
-      'What is left out stays as it is. Credentials are replaced together: to change one, give all. The next attempt is made at once.',
+      'What is left out stays as it is. Credentials are replaced together: to change one, give all. They have to be given again with servers that the sink did not have, and where `tls` is turned off: stored ones are not sent there. The next attempt is made at once.',
     services: 'TSPC',
     extension: true,
     request: {

@@ -4,6 +4,7 @@
 
 import { OperationError } from '../../contract/errors/errors.ts'
 import { maxSinks } from '../../contract/limits.ts'
+import type { WebhookEvent } from '../../contract/records/states.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import type { WalletService } from '../../contract/variant.ts'
 import { toTimestamp } from '../../lib/clock.ts'
@@ -112,8 +113,14 @@ export const UpdateSink: WalletHandler<'UpdateSink'> = async (context, request) 
   const scope = await readScope(context)
   await context.db.transaction().execute(async (trx) => {
     const row = await getSink(trx, scope, request.sink_id)
+    // Its events name other organizations: who may not ask for them may not send them elsewhere either.
+    checkEvents(context, (row.events as WebhookEvent[] | null) ?? undefined)
     const before = row.settings as SinkSettings
-    const { tls = before.tls, servers = before.servers } = request
+    const tls = request.tls ?? before.tls
+    const servers = checkServers(request.servers ?? before.servers, {
+      tls,
+      rules: rulesOf(context),
+    })
     checkCredentials(row.sink_type === 'SINK_TYPE_NATS', request)
     // Credentials are replaced as a whole: a name without its old password must not combine with a
     // new one.
@@ -121,13 +128,10 @@ export const UpdateSink: WalletHandler<'UpdateSink'> = async (context, request) 
       request.username !== undefined ||
       request.password !== undefined ||
       request.token !== undefined
+    if (!hasCredentials) checkKept(context, row, { before, servers, tls })
     // The type and the subject or topic cannot be changed: readers have a position in what is published there.
     await updateSink(trx, row.webhook_id, {
-      settings: {
-        ...before,
-        servers: checkServers(servers, { tls, rules: rulesOf(context) }),
-        tls,
-      },
+      settings: { ...before, servers, tls },
       secret_sealed: hasCredentials
         ? sealCredentials(context.sealer, row.webhook_id, request)
         : undefined,
@@ -180,11 +184,38 @@ async function getSink(trx: Db, scope: WalletScope, sink_id: string): Promise<Li
   return row
 }
 
+/**
+ * Stored credentials go where they were given for. A caller that never knew them must not receive them at a server of its
+ * own, or read them on the way.
+ */
+function checkKept(
+  { sealer }: Context,
+  row: ListedSink,
+  { before, servers, tls }: { before: SinkSettings; servers: string[]; tls: boolean },
+): void {
+  const known = new Set(before.servers)
+  const isElsewhere = servers.some((server) => !known.has(server))
+  if (!isElsewhere && (tls || !before.tls)) return
+  const { password, token } = openCredentials(sealer, row.webhook_id, row.secret_sealed)
+  if (password === undefined && token === undefined) return
+  const cause = isElsewhere ? 'other servers' : 'a connection without encryption'
+  throw invalidRequest([
+    {
+      field: token === undefined ? 'password' : 'token',
+      reason: 'REQUIRED',
+      detail: `Give the credentials again with ${cause}: the stored ones are not sent there.`,
+    },
+  ])
+}
+
 function checkCredentials(isNats: boolean, request: SinkCredentials): void {
-  const { username, password, token } = request
+  const { username, password, token, sasl_mechanism } = request
   const refuse = (field: string, detail: string) => {
     throw invalidRequest([{ field, reason: 'INVALID_FORMAT', detail }])
   }
+  if (isNats && sasl_mechanism !== undefined) refuse('sasl_mechanism', 'Is for Kafka only.')
+  if (sasl_mechanism !== undefined && username === undefined)
+    refuse('sasl_mechanism', 'Needs a user name beside it.')
   if (!isNats && token !== undefined) refuse('token', 'Is for NATS only.')
   if (token !== undefined && username !== undefined)
     refuse('token', 'Must not be given with a user name.')

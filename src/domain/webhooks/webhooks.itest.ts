@@ -288,6 +288,26 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
     expect(await reason('UpdateWebhook', { webhook_id, events })).toBe('PERMISSION_DENIED')
   })
 
+  it('of an administrator cannot be changed by others where they name all organizations', async () => {
+    const admin = await bench.createCaller({ role: 'ROLE_ADMIN' })
+    const { organization_id } = admin
+    const member = await bench.createCaller({ organization_id })
+    const webhook_id = await register({ events: ['WEBHOOK_EVENT_INSTALLATION'] }, admin)
+    const elsewhere = { webhook_id, webhook_endpoint: 'https://own.invalid/' }
+    // Notifications that wait go to the new endpoint, also after the events were changed.
+    const narrow = { webhook_id, events: ['WEBHOOK_EVENT_TRANSFER'] }
+    for (const change of [elsewhere, narrow])
+      expect(await member.reason('UpdateWebhook', change)).toBe('PERMISSION_DENIED')
+    expect(await admin.reason('UpdateWebhook', elsewhere)).toBe('OK')
+    // What tells the receiver the sender is read by those who may change the endpoint.
+    const own = await register({}, member)
+    const header = { webhook_id: own, header_key: 'authorization', header_value: 'Bearer secret' }
+    await member.call('RegisterWebhookHeader', header)
+    expect((await member.call('ListWebhookHeaders', { webhook_id: own })).webhook_headers).toEqual([
+      expect.objectContaining({ header_value: 'Bearer secret' }),
+    ])
+  })
+
   it('deliver again one, or all failed ones since a time', async () => {
     const webhook_id = await register()
     const ids = [await test(webhook_id), await test(webhook_id), await test(webhook_id)]
