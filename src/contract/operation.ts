@@ -18,6 +18,8 @@ export type Operation = {
   response: Fields
   /** At least one of these request fields must be present; per tag where the services differ. */
   anyOf?: readonly string[] | Partial<Record<Tag, readonly string[]>>
+  /** Pairs of request fields that are never given together. A flag that is false counts as left out. */
+  exclusive?: readonly (readonly [string, string])[]
   /** The narrowest role that may call it; where this is absent, every role that has its access. */
   role?: 'ROLE_ADMIN' | 'ROLE_OWNER'
   /** Creates something: it takes an idempotency key. */
@@ -61,10 +63,28 @@ export function anyOfIn(row: Operation, tag: Tag): readonly string[] {
 export function requestSchema(row: Operation, service: Service, onRecord?: OnRecord): TObject {
   const tag = services[service]
   const anyOf = anyOfIn(row, tag)
-  return Type.Object(propertiesIn(row.request, tag, onRecord), {
+  const properties = propertiesIn(row.request, tag, onRecord)
+  return Type.Object(properties, {
     additionalProperties: false,
     ...(anyOf.length > 0 && { anyOf: anyOf.map((name) => ({ required: [name] })) }),
+    ...(row.exclusive && {
+      allOf: row.exclusive.map((pair) => ({ not: together(pair, properties) })),
+    }),
   })
+}
+
+/** An object that has both fields, flags as true. */
+function together(
+  pair: readonly [string, string],
+  properties: Readonly<Record<string, { type?: unknown }>>,
+) {
+  const given = (name: string) => (properties[name]?.type === 'boolean' ? { const: true } : {})
+  return {
+    type: 'object',
+    required: [...pair],
+    // Also those of which nothing is said: linters refuse required fields that are not listed.
+    properties: Object.fromEntries(pair.map((name) => [name, given(name)])),
+  }
 }
 
 /** The JSON Schema of a 200 answer. */

@@ -27,6 +27,7 @@ export function createCheck<request extends object = Record<string, unknown>>(
 ): Check<request> {
   const schema = requestSchema(entry.row, entry.service)
   const anyOf = anyOfIn(entry.row, services[entry.service])
+  const { exclusive = [] } = entry.row
   const fields = Object.entries(schema.properties).map(
     ([name, property]) => [name, (property as { default?: unknown }).default] as const,
   )
@@ -36,7 +37,7 @@ export function createCheck<request extends object = Record<string, unknown>>(
     if (!validator.Check(body)) {
       const found = validator
         .Errors(body)
-        .flatMap((error) => describe(error, { body, schema, anyOf }))
+        .flatMap((error) => describe(error, { body, schema, anyOf, exclusive }))
       throw invalidRequest(found.slice(0, maxErrors))
     }
     const checked: Record<string, unknown> = {}
@@ -59,14 +60,27 @@ export function invalidRequest(errors: readonly FieldError[]): OperationError {
 
 type SchemaError = ReturnType<Validator['Errors']>[number]
 
-type ValidationContext = { body: unknown; schema: TSchema; anyOf: readonly string[] }
+type ValidationContext = {
+  body: unknown
+  schema: TSchema
+  anyOf: readonly string[]
+  exclusive: readonly (readonly [string, string])[]
+}
 
-function describe(error: SchemaError, { body, schema, anyOf }: ValidationContext): FieldError[] {
+function describe(
+  error: SchemaError,
+  { body, schema, anyOf, exclusive }: ValidationContext,
+): FieldError[] {
   const field = pathOf(error.instancePath)
   const at = (reason: string, detail: string) => [{ field, reason, detail }]
   // Each alternative of "at least one of" fails by itself; one message for all of them is made below.
   if (error.schemaPath.startsWith('#/anyOf/')) return []
+  const excluded = exclusive[Number(/^#\/allOf\/(\d+)/.exec(error.schemaPath)?.[1])]
   switch (error.keyword) {
+    case 'not':
+      return excluded
+        ? [{ field: excluded[1], reason: 'NOT_ALLOWED', detail: `Not with ${excluded[0]}.` }]
+        : at('INVALID_TYPE', 'Is not valid.')
     case 'anyOf':
       if (error.instancePath !== '' || anyOf.length === 0)
         return at('INVALID_TYPE', 'Is not valid.')

@@ -177,6 +177,20 @@ export const wrongFields = (entry: Entry): Case[] => {
   })
 }
 
+/** Requests with two fields that exclude each other. */
+export const excludedFields = (entry: Entry): Case[] => {
+  const { properties = {} } = shapeOf(entry)
+  return (entry.row.exclusive ?? []).map((pair) => {
+    const both = Object.fromEntries(pair.map((name) => [name, sampleOf(properties[name] as Shape)]))
+    return {
+      name: `${pair.join(' and ')} together`,
+      body: text({ ...validRequest(entry), ...both }),
+      status: 400,
+      field: pair[1],
+    }
+  })
+}
+
 const never = [
   'null',
   '1e309',

@@ -9,6 +9,7 @@ import { createScriptedChains } from '../helpers/scripted-chains.ts'
 import { authHeaders } from '../helpers/signer.ts'
 import {
   type Case,
+  excludedFields,
   randomRequests,
   repeatedFields,
   unknownFields,
@@ -64,6 +65,7 @@ export const describeBadRequests = async (tags: readonly Service[]): Promise<voi
           ...unknownFields(entry),
           ...repeatedFields(entry),
           ...wrongFields(entry),
+          ...excludedFields(entry),
         ]
         const random = randomRequests(entry, Math.max(20, casesPerOperation - fixed.length), seed)
         const cases = [...fixed, ...random]

@@ -76,6 +76,7 @@ function describe(entry: Entry, columns: number): string {
       ? 'It takes no fields.'
       : formatTable(['FIELD', '', 'TYPE'], fields, columns),
     ...(anyOf.length === 0 ? [] : ['', `At least one of ${anyOf.join(', ')}.`]),
+    ...(row.exclusive ?? []).map(([one, other]) => `Not ${one} together with ${other}.`),
   ].join('\n')
 }
 

@@ -1,9 +1,13 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import spectralCore from '@stoplight/spectral-core'
 import rulesets from '@stoplight/spectral-rulesets'
+import type { TSchema } from 'typebox'
+import { Compile } from 'typebox/compile'
 import { describe, expect, it } from 'vitest'
+import { type Shape, sampleOf, validRequest } from '../../../test/http/sample-requests.ts'
 import { catalogue } from '../operations/catalogue.ts'
 import { notificationTypes, operationalNotificationType } from '../records/states.ts'
+import { createCheck } from '../validate.ts'
 import { openapi } from './openapi.ts'
 
 type Document = {
@@ -13,6 +17,8 @@ type Document = {
     {
       post: {
         operationId: string
+        description: string
+        requestBody: { content: { 'application/json': { schema: TSchema } } }
         'x-extension'?: true
         responses: Record<number, { headers: object }>
       }
@@ -84,6 +90,37 @@ describe('the OpenAPI document of the whole catalogue', () => {
       transfer_metadata: ['erc20', 'erc721', 'erc1155', 'none'],
       0: ['erc20', 'erc721', 'erc1155', 'none'],
     })
+  })
+
+  it('accepts two fields together exactly where the check of the service does', () => {
+    let pairs = 0
+    for (const entry of catalogue) {
+      const path = document.paths[`/v1/${entry.service}/${entry.name}`]!
+      const schema = path.post.requestBody.content['application/json'].schema
+      const documented = Compile(schema)
+      const check = createCheck(entry)
+      const properties = (schema as { properties?: Record<string, Shape> }).properties ?? {}
+      for (const [one, other] of entry.row.exclusive ?? []) {
+        pairs++
+        expect(path.post.description).toContain(`Give \`${one}\` or \`${other}\`, not both.`)
+        for (const flag of [true, false]) {
+          const body = { ...validRequest(entry) }
+          for (const name of [one, other])
+            body[name] = properties[name]?.type === 'boolean' ? flag : sampleOf(properties[name]!)
+          const isAllowed = Object.values(body).includes(false)
+          expect(documented.Check(body), `${entry.name} ${one} ${other}`).toBe(isAllowed)
+          if (isAllowed) check(body)
+          else
+            expect(() => check(body)).toThrow(
+              expect.objectContaining({
+                errors: [{ field: other, reason: 'NOT_ALLOWED', detail: `Not with ${one}.` }],
+              }),
+            )
+        }
+      }
+    }
+    // Of four wallet services each: addresses, histories and sinks; and of credentials.
+    expect(pairs).toBe(4 * 5 + 1)
   })
 
   it('has the notifications of the services that it covers', () => {

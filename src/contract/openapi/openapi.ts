@@ -56,7 +56,7 @@ export function openapi(
       post: {
         operationId: `${chain.replaceAll('-', '_')}_${name}`,
         summary: row.summary,
-        description: row.description ?? row.summary,
+        description: [row.description ?? row.summary, ...exclusions(row)].join(' '),
         tags: [tagOf(chain, service)],
         ...(row.extension && { 'x-extension': true }),
         ...(row.creates && { parameters: [idempotencyParameter] }),
@@ -107,6 +107,10 @@ export function openapi(
     components: { schemas, headers, responses: problemResponses(), securitySchemes },
   }
 }
+
+/** Viewers of the document rarely show `not`. */
+const exclusions = ({ exclusive = [] }: Entry['row']): string[] =>
+  exclusive.map(([one, other]) => `Give \`${one}\` or \`${other}\`, not both.`)
 
 /** What the operations of a chain are listed under. */
 const tagOf = (chain: string, service: Service): string =>

@@ -176,6 +176,7 @@ export const admin = {
       remove_expire_time: flag('let the credential live until it is revoked'),
     },
     anyOf: ['name', 'scopes', 'allowed_client_networks', 'expire_time', 'remove_expire_time'],
+    exclusive: [['remove_expire_time', 'expire_time']],
     response: { credential: Credential },
   }),
   ListCredentials: operation({

@@ -94,6 +94,10 @@ export const sink = {
       confirmation: Confirmation,
       events: SinkEvents,
     },
+    exclusive: [
+      ['username', 'token'],
+      ['subject_prefix', 'topic'],
+    ],
     response: { sink_id: text },
   }),
   ListSinks: operation({
@@ -116,6 +120,7 @@ export const sink = {
       ...credentials,
     },
     anyOf: ['servers', 'tls', 'username', 'password', 'token'],
+    exclusive: [['username', 'token']],
     response: {},
   }),
   EnableSink: operation({

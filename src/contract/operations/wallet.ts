@@ -61,6 +61,7 @@ export const wallet = {
       remove_all: flag('remove every address of the wallet'),
     },
     anyOf: ['addresses', 'remove_all'],
+    exclusive: [['addresses', 'remove_all']],
     response: {},
   }),
   RegisterAddress: operation({

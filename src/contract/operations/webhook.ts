@@ -235,6 +235,7 @@ export const webhook = {
       start_time: optional(UnixTime),
     },
     anyOf: ['webhook_history_id', 'webhook_id'],
+    exclusive: [['webhook_history_id', 'start_time']],
     response: { retried_count: Count },
   }),
   ListWebhookAttempts: operation({

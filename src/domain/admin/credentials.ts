@@ -201,11 +201,7 @@ export const RevokeCredential: AdminHandler<'RevokeCredential'> = async (context
 /** Changes what a credential is called and restricted to. */
 export const UpdateCredential: AdminHandler<'UpdateCredential'> = async (context, request) => {
   const { db, clock, principal } = context
-  const { remove_expire_time = false, expire_time, name } = request
-  if (remove_expire_time && expire_time !== undefined)
-    throw invalidRequest([
-      { field: 'expire_time', reason: 'NOT_ALLOWED', detail: 'Not with remove_expire_time.' },
-    ])
+  const { remove_expire_time = false, name } = request
   return await db.transaction().execute(async (trx) => {
     // Locked: the check of the grant and the change must see the same restrictions.
     const row = mine(context, await lockOf(trx, request.credential_id))

@@ -217,8 +217,6 @@ function checkCredentials(isNats: boolean, request: SinkCredentials): void {
   if (sasl_mechanism !== undefined && username === undefined)
     refuse('sasl_mechanism', 'Needs a user name beside it.')
   if (!isNats && token !== undefined) refuse('token', 'Is for NATS only.')
-  if (token !== undefined && username !== undefined)
-    refuse('token', 'Must not be given with a user name.')
   if (password !== undefined && username === undefined)
     refuse('password', 'Needs a user name beside it.')
 }

@@ -1,7 +1,6 @@
 // The deliveries of webhooks as the specification shows them: histories with their attempts, and retries.
 
 import { OperationError } from '../../contract/errors/errors.ts'
-import { invalidRequest } from '../../contract/validate.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { isUuid } from '../../lib/ids.ts'
 import type { WalletScope } from '../../storage/wallets/tables.ts'
@@ -96,14 +95,6 @@ export const RetryWebhookHistory: WalletHandler<'RetryWebhookHistory'> = async (
   { webhook_history_id, start_time, ...request },
 ) => {
   const scope = await readScope(context)
-  if (webhook_history_id !== undefined && start_time !== undefined)
-    throw invalidRequest([
-      {
-        field: 'start_time',
-        reason: 'NOT_ALLOWED',
-        detail: 'Cannot be given with webhook_history_id.',
-      },
-    ])
   const history =
     webhook_history_id !== undefined && (await getHistory(context, scope, webhook_history_id))
   if (history && request.webhook_id !== undefined && request.webhook_id !== history.webhook_id)
