@@ -34,8 +34,7 @@ export async function benchHistory(
         await timed(async () => {
           const [due] = (await listQueuedWebhooks(db)).webhooks
           const now = new Date()
-          const expire = new Date(now.getTime() + 60_000)
-          claims = await claimDeliveries(db, [{ ...due!, count: 64 }], { now, expire })
+          claims = await claimDeliveries(db, [{ ...due!, count: 64 }], { now, claimMs: 60_000 })
         }),
       )
       await releaseClaims(db, claims)
