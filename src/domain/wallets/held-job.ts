@@ -3,7 +3,7 @@ import type { Db } from '../../storage/pg/database.ts'
 import { type JobRow, keepJob } from '../../storage/tracking/jobs.ts'
 
 /** How long a claim lasts before another process may take the job. */
-export const keepMs = 60_000
+export const keepMs = 4_000
 
 /** The job was restarted, or another process has claimed it. */
 class JobLostError extends Error {

@@ -48,14 +48,14 @@ const startSlow = async (network: string) => {
     ...{ job_id: caller.organization_id, kind: refreshJobKind, network_id },
     organization_id: caller.organization_id,
     payload: { wallet_id, asset_type: chain.native.asset_type },
-    next_attempt_time: new Date(time + 60_000),
+    next_attempt_time: new Date(time + 4_000),
     now: new Date(time),
   })
   const running = runRefresh({ db, clock, chain, signal: never }, job)
   const claim = () =>
     claimJobs(db, {
       ...{ kind: refreshJobKind, network_id, limit: 1 },
-      ...{ now: new Date(time), until: new Date(time + 60_000) },
+      ...{ now: new Date(time), until: new Date(time + 4_000) },
     })
   const renewed = async () => {
     await systemClock.sleep(50)
@@ -64,7 +64,7 @@ const startSlow = async (network: string) => {
       .select('next_attempt_time')
       .where('job_id', '=', job.job_id)
       .executeTakeFirstOrThrow()
-    return next_attempt_time.getTime() > time + 50_000
+    return next_attempt_time.getTime() > time + 3_000
   }
   return { job, running, advance, claim, renewed, finish: gate.resolve }
 }
@@ -72,7 +72,7 @@ const startSlow = async (network: string) => {
 it('a page that takes longer than a claim is not claimed by another process', async () => {
   const { running, advance, claim, renewed, finish } = await startSlow('slow')
   for (let step = 0; step < 6; step++) {
-    await advance(20_000)
+    await advance(1_400)
     await waitFor('the claim is renewed', renewed)
     expect(await claim()).toEqual([])
   }
@@ -89,6 +89,6 @@ it('a job that another process has taken anyway is left to it', async () => {
     .set({ next_attempt_time: new Date(0) })
     .execute()
   expect(await claim()).toHaveLength(1)
-  await advance(20_000)
+  await advance(1_400)
   expect(await running).toBe(false)
 })

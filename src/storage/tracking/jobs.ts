@@ -67,6 +67,20 @@ export const claimJobs = async (
   return rows
 }
 
+/** Keeps the claims of jobs until a time. What has been kept for longer or put off since stays as it is. */
+export const renewJobs = async (
+  db: Db,
+  claims: readonly JobClaim[],
+  { now, until }: { now: Date; until: Date },
+): Promise<void> => {
+  await sql`
+    update job j set next_attempt_time = ${until}
+    from unnest(${claims.map(({ job_id }) => job_id)}::uuid[],
+      ${claims.map(({ attempt_count }) => attempt_count)}::int4[]) c (job_id, attempt_count)
+    where j.job_id = c.job_id and j.attempt_count = c.attempt_count
+      and j.next_attempt_time > ${now} and j.next_attempt_time < ${until}`.execute(db)
+}
+
 /** Notes how far a job is and keeps it; false when another process has claimed it. */
 export const keepJob = async (
   db: Db,

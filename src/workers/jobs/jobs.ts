@@ -2,7 +2,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { JobKind } from '../../storage/access/tables.ts'
 import type { Db } from '../../storage/pg/database.ts'
-import { claimJobs, type JobRow } from '../../storage/tracking/jobs.ts'
+import { claimJobs, type JobRow, renewJobs } from '../../storage/tracking/jobs.ts'
 
 /** What works off the jobs of one kind on one chain. */
 export type JobsOptions = {
@@ -18,8 +18,10 @@ export type JobsOptions = {
   work(job: JobRow, signal: AbortSignal): Promise<void>
 }
 
-// After a crash another process takes the job over after this time.
-const claimMs = 60_000
+// After a crash another process takes the job over after this time. While it is worked on, the claim is renewed three times
+// within it; a server of a third party may take 15 s.
+const claimMs = 4_000
+const renewMs = claimMs / 3
 
 /**
  * Works off jobs as they come. Every process may do so: a job is claimed by one of them, and the
@@ -40,9 +42,27 @@ export function startJobs(options: JobsOptions): { stop(): Promise<void> } {
       until: new Date(now + claimMs),
       limit: atOnce,
     })
+    if (jobs.length === 0) return 0
+    const open = new Set(jobs)
+    const done = new AbortController()
+    const renewing = renew(open, done.signal)
     // Waits for all of them, so that a process never holds more claims than `atOnce`.
-    await Promise.all(jobs.map((job) => work(job, signal)))
+    await Promise.all(jobs.map((job) => work(job, signal).finally(() => open.delete(job))))
+    done.abort()
+    await renewing
     return jobs.length
+  }
+
+  const renew = async (open: ReadonlySet<JobRow>, ended: AbortSignal): Promise<void> => {
+    while (!ended.aborted) {
+      await clock.sleep(renewMs, ended).catch(() => {})
+      if (ended.aborted) return
+      const now = clock.now()
+      const times = { now: new Date(now), until: new Date(now + claimMs) }
+      await renewJobs(db, [...open], times).catch((error: unknown) =>
+        log.warn({ err: error }, 'renewing the claims of jobs failed, will retry'),
+      )
+    }
   }
   const run = async (): Promise<void> => {
     while (!signal.aborted) {

@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto'
+import { expect, onTestFinished, test } from 'vitest'
+import { freshDatabase } from '../../../test/helpers/database.ts'
+import { waitFor } from '../../../test/helpers/wait-for.ts'
+import { createWalletBench } from '../../../test/helpers/wallets.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { silentLog } from '../../lib/log.ts'
+import { type Db, openDatabase } from '../../storage/pg/database.ts'
+import { enqueueJob, finishJob, type JobRow } from '../../storage/tracking/jobs.ts'
+import { startJobs } from './jobs.ts'
+
+const { db, connection } = await freshDatabase()
+const kind = 'refresh_balances'
+
+const startBench = async () => {
+  const { network_id, createCaller } = await createWalletBench(db, 't', {
+    network: `jobs-${randomUUID()}`,
+  })
+  const { organization_id } = await createCaller()
+  await enqueueJob(db, {
+    ...{ job_id: randomUUID(), kind, organization_id, network_id, payload: {} },
+    ...{ next_attempt_time: new Date(), now: new Date() },
+  })
+  const start = (at: Db, work: (job: JobRow) => Promise<unknown>) => {
+    const jobs = startJobs({
+      ...{ db: at, clock: systemClock, log: silentLog, network_id, kind, atOnce: 2, pollMs: 100 },
+      work: async (job) => void (await work(job)),
+    })
+    onTestFinished(jobs.stop)
+  }
+  return { start }
+}
+
+test('a job of a process that has died is worked on by another one within 5 s', async () => {
+  const { start } = await startBench()
+  const dying = openDatabase({ connection, log: silentLog })
+  const begun = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<void>()
+  start(dying.db, async () => {
+    begun.resolve()
+    await ended.promise
+  })
+  // Before its jobs are stopped.
+  onTestFinished(() => ended.resolve())
+  await begun.promise
+  let isDone = false
+  start(db, async (job) => {
+    isDone = await finishJob(db, job)
+  })
+  // As after a kill: nothing of it reaches the database from now on.
+  await dying.stop()
+  const died = performance.now()
+  await waitFor('another one has worked on it', () => isDone)
+  expect(performance.now() - died).toBeLessThan(5_000)
+}, 30_000)
+
+test('a job that takes longer than a claim is not worked on twice', async () => {
+  const { start } = await startBench()
+  let count = 0
+  let isDone = false
+  const work = async (job: JobRow) => {
+    count++
+    await systemClock.sleep(6_000)
+    isDone = await finishJob(db, job)
+  }
+  start(db, work)
+  start(db, work)
+  await waitFor('it is done', () => isDone)
+  expect(count).toBe(1)
+}, 30_000)
