@@ -91,6 +91,7 @@ export function createOpen(
       ...{ pool: blocks, prefix, clock, log },
       ...(depth === undefined ? { readsFinalized: true } : { finalityDepth: depth }),
     })
+    pool.compareWith(canonical.head)
     canonical.onChange(({ removed }) => {
       const [first, last] = [removed[0], removed.at(-1)]
       if (first && last) onReorganized?.(at, { from_block: first.number, to_block: last.number })

@@ -3,6 +3,7 @@ import { startTestGateway } from '../gateway/gateway.ts'
 import { startChain } from '../helpers/anvil.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { connect } from './client.ts'
+import { startStreams } from './gateway-ws.ts'
 
 const runtime = `7f${'e7'.repeat(32)}60006000a100`
 
@@ -57,4 +58,29 @@ test('two real nodes fork, the longer branch wins, and they agree again', async 
   for (const [index, head] of parents.slice(1).entries())
     expect(head.parentHash).toBe(parents[index].hash)
   expect(client.ws.readyState).toBe(client.ws.OPEN)
+})
+
+test('no node counts as behind once the chain is rolled back', async () => {
+  const { gateway, branch, nodes } = await startStreams({ nodes: 2 })
+  const [{ node }] = nodes as [(typeof nodes)[0]]
+  const first = node.head
+  const tip = branch(
+    first,
+    Array.from({ length: 12 }, () => []),
+  )
+  const showAll = (head: typeof first) => {
+    for (const one of nodes) one.show(head)
+  }
+  const head = async () => Number((await gateway.rpc('eth_blockNumber')).result)
+  showAll(tip)
+  await waitFor('the tip', async () => (await head()) === tip.number)
+  showAll(first)
+  const states = async () => {
+    const { json } = await gateway.admin('/status')
+    return json.chains.c.nodes.mainnet.upstreams.map(
+      (one: { state: string; lag: number }) => `${one.state}, ${one.lag} behind`,
+    )
+  }
+  await waitFor('the rollback', async () => (await head()) === first.number)
+  expect(await states()).toEqual(['healthy, 0 behind', 'healthy, 0 behind'])
 })

@@ -61,12 +61,18 @@ test('a node with the same settings stays, with what is known of it', async () =
   expect(kept!.requests).toBeGreaterThanOrEqual(before.requests)
 })
 
-test('the head does not go back when the node in front is removed', async () => {
-  nodes[0]!.head = nodes[1]!.head + 5
-  await waitFor('the head of the first', () => pool.head()?.number === nodes[0]!.head)
+test('nodes are compared with the canonical tip, also when the node that showed it is removed', async () => {
+  const { head } = nodes[1]!
+  const tip = { number: head + 5, hash: '0x', parent_hash: '0x', timestamp: 0 }
+  pool.compareWith(() => tip)
+  nodes[0]!.head = tip.number
+  await waitFor('the head of the first', () => pool.head()?.number === tip.number)
   await pool.change([{ url: nodes[1]!.url }])
-  await waitFor('the second is healthy', () => pool.status()[0]?.head === nodes[1]!.head)
-  expect(pool.head()?.number).toBe(nodes[0]!.head)
+  await waitFor('the second is healthy', () => pool.status()[0]?.head === head)
+  expect(pool.head()?.number).toBe(head)
+  expect(pool.status()[0]?.lag).toBe(5)
+  tip.number = head
+  expect(pool.status()[0]?.lag).toBe(0)
 })
 
 test('a new node of another chain is not used, and an old one leaves though the new one is unreachable', async () => {

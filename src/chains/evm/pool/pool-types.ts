@@ -75,7 +75,7 @@ export type Pool = {
   broadcast(rawTransaction: RawJson, timeoutMs?: number): Promise<BroadcastOutcome>
   /** The pinned chain id; undefined until an upstream has reported it. */
   chainId(): number | undefined
-  /** The highest head that a healthy upstream has shown; it never goes backwards by itself. */
+  /** The highest of the last heads of the nodes: a fact about them. Which head counts is decided by `canonical`. */
   head(): Head | undefined
   /** Whether any usable upstream has this capability. */
   can(capability: Capability): boolean

@@ -14,7 +14,7 @@ import { createHeads } from './heads.ts'
 import type { NodeSharing } from './node-sharing.ts'
 import { createPace } from './pace.ts'
 import { createPoolNode, type PoolNode } from './pool-node.ts'
-import type { BroadcastOutcome, Pool, PoolOutcome, RawJson } from './pool-types.ts'
+import type { BroadcastOutcome, Head, Pool, PoolOutcome, RawJson } from './pool-types.ts'
 import { isUsable, statusOf, type Upstream, type UpstreamOptions } from './upstream.ts'
 
 /** The bounds of a pool; each has a default. */
@@ -73,6 +73,8 @@ export type ChangeablePool = Pool & {
    * calls that it has, and is used until a new one has answered or the time for its first probe is over.
    */
   change(upstreams: readonly UpstreamOptions[]): Promise<void>
+  /** Ranks the nodes, and counts their lag, by this tip; without one by the highest of their heads. */
+  compareWith(tip: () => Head | undefined): void
   /** Calls that have no outcome yet. */
   busy(): number
   /** Connects and probes the nodes; nothing where it is awake. */
@@ -101,7 +103,9 @@ export function createPool(options: PoolOptions): ChangeablePool {
   const leaving = new Set<Promise<void>>()
   const pendingListeners = new Set<(hash: string) => void>()
   const heads = createHeads({ upstreams, log })
-  const bestHead = () => heads.best()?.number ?? 0
+  // Nodes are compared with the canonical tip where there is one: a node is not behind a block that has left the chain.
+  let tip: () => Head | undefined = () => undefined
+  const bestHead = () => (tip() ?? heads.highest())?.number ?? 0
   const pace = createPace({ clock, ...limits })
   const caller = createCaller({
     ...{ ...limits, upstreams, ask, clock, timers, random, bestHead },
@@ -126,7 +130,7 @@ export function createPool(options: PoolOptions): ChangeablePool {
       isRightChain: pin.isRight,
       showHead: (upstream, head) => {
         pace.see(head.number)
-        heads.show(upstream, head, clock.now())
+        heads.show(upstream, head)
       },
       hasOthers: (upstream) => upstreams.some((other) => other !== upstream && isUsable(other)),
       changed: caller.wake,
@@ -155,7 +159,7 @@ export function createPool(options: PoolOptions): ChangeablePool {
   const leave = async ({ upstream, parts, disconnect }: Member): Promise<void> => {
     parts()?.pending.want(false)
     parts()?.health.stop()
-    // Its head must not count as one that was taken back.
+    // Its head does not count any more.
     upstream.isVerified = false
     const deadline = clock.now() + limits.timeoutMs
     while (upstream.inFlight > 0 && clock.now() < deadline && !isStopped)
@@ -217,7 +221,7 @@ export function createPool(options: PoolOptions): ChangeablePool {
         ...{ timeoutMs, patienceMs: limits.patienceMs },
       }),
     chainId: pin.chainId,
-    head: heads.best,
+    head: heads.highest,
     can: (capability) =>
       upstreams.some((upstream) => isUsable(upstream) && upstream.capabilities.has(capability)),
     has: (capability) => {
@@ -259,12 +263,14 @@ export function createPool(options: PoolOptions): ChangeablePool {
         : shown.map((node) => ({ ...node, state: 'idle' as const, reason: 'not used' }))
     },
     change,
+    compareWith: (canonicalTip) => {
+      tip = canonicalTip
+    },
     busy: caller.busy,
     wake,
     sleep: async () => {
       if (!isAwake) return
       isAwake = false
-      heads.reset()
       await Promise.all(members.map(({ disconnect }) => disconnect()))
     },
     stop: async () => {
