@@ -1,4 +1,4 @@
-import { Address, Cell, getMethodId, parseTuple } from '@ton/core'
+import { Address, Cell, getMethodId } from '@ton/core'
 import {
   ApiError,
   type Methods,
@@ -12,7 +12,7 @@ import { masterchain } from './block.ts'
 import { RefusedMessageError, type TonChain } from './chain.ts'
 import type { Server } from './servers.ts'
 import { wholeShard } from './shards.ts'
-import { readStackItem, writeStackItem } from './stack.ts'
+import { readStackItem, writeStack } from './stack.ts'
 import { blockIdV2 } from './wire-v2.ts'
 
 /** A part of an answer that is JSON already. */
@@ -239,8 +239,8 @@ export function createV2(sight: Sight): Methods {
         },
       )
       const { exit_code, gas_used, stack_boc } = answer
-      const items = exit_code === 0 || exit_code === 1 ? parseTuple(Cell.fromBase64(stack_boc)) : []
-      return { '@type': 'smc.runResult', gas_used, exit_code, stack: items.map(writeStackItem) }
+      const items = exit_code === 0 || exit_code === 1 ? writeStack(Cell.fromBase64(stack_boc)) : []
+      return { '@type': 'smc.runResult', gas_used, exit_code, stack: items }
     }),
     sendBoc: method(['boc'], async (params) => {
       await send(params)

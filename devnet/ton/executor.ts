@@ -20,6 +20,9 @@ export type Rules = {
   ): Promise<{ exit_code: number; gas_used: number; stack_boc: string }>
 }
 
+// `client_method_gas_limit` in validator/impl/liteserver.hpp of ton-blockchain/ton.
+const methodGas = 300_000n
+
 /** Loads the reference executor. Taken from its own file: the package's index loads a test framework. */
 export async function createRules(): Promise<Rules> {
   const executor = await Executor.create()
@@ -64,7 +67,7 @@ export async function createRules(): Promise<Rules> {
         stack,
         unixTime: utime,
         randomSeed: Buffer.alloc(32),
-        gasLimit: 10_000_000n,
+        gasLimit: methodGas,
         debugEnabled: false,
       })
       if (!output.success) throw new Error(output.error)

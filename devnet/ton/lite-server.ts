@@ -14,6 +14,7 @@ import type { BlockId } from './block.ts'
 import type { TonChain } from './chain.ts'
 import { createLiteBlocks, publicOf } from './lite-blocks.ts'
 import { tagged, tlBytes, writeId } from './lite-wire.ts'
+import { assertSerializable } from './stack.ts'
 
 /** A running lite server. */
 export type LiteServer = {
@@ -189,6 +190,7 @@ export async function startLiteServer(
           utime: chain.head().utime,
         },
       )
+      assertSerializable(Cell.fromBase64(ran.stack_boc))
       exit.writeInt32LE(ran.exit_code)
       return tagged(0xa39a616b, ...head, exit, tlBytes(Buffer.from(ran.stack_boc, 'base64')))
     },

@@ -1,4 +1,4 @@
-import { Cell, type TupleItem } from '@ton/core'
+import { beginCell, Cell, parseTuple, type Slice, type TupleItem } from '@ton/core'
 import { ApiError } from './api-error.ts'
 
 /** Reads an argument of a get-method, as API v2 writes it. */
@@ -18,10 +18,41 @@ const readInteger = (text: string): bigint =>
 const hex = (value: bigint): string =>
   value < 0n ? `-0x${(-value).toString(16)}` : `0x${value.toString(16)}`
 
-/** Writes what a get-method gave. */
-export function writeStackItem(item: TupleItem): unknown {
+// Beyond so many values a lite server gives up (`FakeVmStateLimits` in validator/impl/liteserver.cpp of ton-blockchain/ton).
+const mostValues = 1_000
+
+/** Throws for a stack that a lite server refuses. */
+export function assertSerializable(stack: Cell): void {
+  if (stack.beginParse().loadUint(24) > mostValues)
+    throw new Error('cannot serialize resulting stack')
+}
+
+/** Writes what a get-method gave, as API v2 does; kinds that it does not know are `unsupported`. */
+export function writeStack(stack: Cell): unknown[] {
+  assertSerializable(stack)
+  const items: unknown[] = []
+  let rest = stack.beginParse()
+  for (let left = rest.loadUint(24); left > 0; left--) {
+    const before = rest.loadRef()
+    items.unshift(writeOne(rest))
+    rest = before.beginParse()
+  }
+  return items
+}
+
+/** The library has no continuations, which the executor serializes with the kind 6. */
+function writeOne(slice: Slice): unknown {
+  try {
+    const one = beginCell().storeUint(1, 24).storeRef(Cell.EMPTY).storeSlice(slice).endCell()
+    return writeStackItem(parseTuple(one)[0]!)
+  } catch {
+    return ['unsupported', '']
+  }
+}
+
+function writeStackItem(item: TupleItem): unknown {
   if (item.type === 'int') return ['num', hex(item.value)]
-  if (item.type === 'nan') return ['num', 'nan']
+  if (item.type === 'nan') return ['num', 'NaN']
   if (item.type === 'null') return ['list', { '@type': 'tvm.list', elements: [] }]
   if (item.type === 'tuple')
     return ['tuple', { '@type': 'tvm.tuple', elements: item.items.map(writeStackItem) }]

@@ -6,15 +6,17 @@ import { type Clock, systemClock } from '../../lib/clock.ts'
 import { type Log, silentLog } from '../../lib/log.ts'
 import type { AddressRules, BlockHeader, Chain } from '../chain.ts'
 import { createVerificationCounts, type Verification } from '../verification.ts'
-import { createGetMethods, createReadBalances } from './balances.ts'
+import { createReadBalances } from './balances.ts'
 import { createTonFamily } from './family.ts'
 import { createFetcher, toHeader } from './fetch.ts'
 import { follow } from './follow.ts'
+import { createGetMethods } from './get-methods.ts'
 import { createFindAccounts } from './jetton-accounts.ts'
 import { createResolveImport, createVerifyToken } from './jettons.ts'
 import { createKeyBlocks } from './lite/key-blocks.ts'
 import type { LiteBlockId } from './lite/messages.ts'
 import { createNodes } from './nodes.ts'
+import { createSuspects } from './suspects.ts'
 import type { UpstreamOptions } from './toncenter.ts'
 
 /** What a TON chain is made of. */
@@ -88,8 +90,9 @@ export function createTonChain(options: TonChainOptions): Chain {
   const head = async (signal: AbortSignal): Promise<BlockHeader> =>
     await headerOf(await set.refreshAny(signal), signal)
 
-  const methods = createGetMethods({ nodes })
-  const readBalances = createReadBalances({ nodes, methods })
+  const suspects = createSuspects()
+  const methods = createGetMethods({ nodes, clock })
+  const readBalances = createReadBalances({ nodes, methods, clock, suspects })
   const resolveImport = createResolveImport({
     methods,
     parseAddress: (text) => family().parseAddress(text),
@@ -114,6 +117,7 @@ export function createTonChain(options: TonChainOptions): Chain {
     block: (number, _, signal) => fetcher.block(number, joined(signal)),
     newest: () => (set.best() < 0 ? undefined : set.best()),
     readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
+    isReadApart: ({ contract_address }) => suspects.has(contract_address),
     tokens: {
       resolveImport: (request, signal) => resolveImport(request, joined(signal)),
       verifyToken: (token, signal) => verifyToken(token, joined(signal)),

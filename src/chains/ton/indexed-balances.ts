@@ -11,7 +11,7 @@ import {
 import type { TonNodes } from './nodes.ts'
 
 /** A contract of the masterchain that runs in every one of its blocks (the configuration). */
-const everyBlock = Buffer.concat([Buffer.from([0xff]), Buffer.alloc(32, 0x55)])
+export const everyBlock = Buffer.concat([Buffer.from([0xff]), Buffer.alloc(32, 0x55)])
 
 // Below this many, asking one by one is as good.
 const fewest = 24

@@ -1,7 +1,7 @@
 import { Address, beginCell, type Cell, contractAddress } from '@ton/core'
 import { describe, expect, it } from 'vitest'
-import { type GetMethods, type StackItem, writeAddress } from './balances.ts'
 import { bytesOf } from './cells.ts'
+import { type GetMethods, type StackItem, writeAddress } from './get-methods.ts'
 import { createFindAccounts } from './jetton-accounts.ts'
 
 const account = (byte: number): Buffer => Buffer.concat([Buffer.alloc(1), Buffer.alloc(32, byte)])
@@ -26,7 +26,7 @@ const layouts: Record<string, (owner: Buffer) => Cell> = {
 const startToken = (dataOf: (owner: Buffer) => Cell, lies: readonly Buffer[] = []) => {
   let calls = 0
   const accountOf = (owner: Buffer) => bytesOf(contractAddress(0, { code, data: dataOf(owner) }))
-  const methods: GetMethods = {
+  const methods: Pick<GetMethods, 'run'> = {
     run: async (address, method, [argument]): Promise<StackItem[] | undefined> => {
       calls++
       if (method === 'get_jetton_data') return [1n, -1n, undefined, undefined, code]

@@ -3,8 +3,8 @@
 
 import { Address, beginCell, Cell, contractAddress } from '@ton/core'
 import type { Tokens } from '../tokens.ts'
-import { type GetMethods, readAddressItem, writeAddress } from './balances.ts'
 import { bytesOf } from './cells.ts'
+import { type GetMethods, readAddressItem, writeAddress } from './get-methods.ts'
 
 type FindAccounts = NonNullable<Tokens['findAccounts']>
 
@@ -18,7 +18,7 @@ const fewOwners = 4
  * and a page of a hundred owners needs three of them instead of two hundred. The master confirms two.
  */
 export const createFindAccounts =
-  ({ methods }: { methods: GetMethods }): FindAccounts =>
+  ({ methods }: { methods: Pick<GetMethods, 'run'> }): FindAccounts =>
   async ({ contract_address: master }, owners, signal) => {
     if (owners.length > fewOwners) {
       const compute = await findForm(methods, { master, owners, signal })
@@ -42,7 +42,7 @@ export const createFindAccounts =
  * account, and one of another token would be counted twice.
  */
 async function findOne(
-  methods: GetMethods,
+  methods: Pick<GetMethods, 'run'>,
   { master, owner, signal }: { master: Buffer; owner: Buffer; signal: AbortSignal },
 ): Promise<Buffer | undefined> {
   const account = await nameOf(methods, { master, owner, signal })
@@ -54,7 +54,7 @@ async function findOne(
 }
 
 async function nameOf(
-  methods: GetMethods,
+  methods: Pick<GetMethods, 'run'>,
   { master, owner, signal }: { master: Buffer; owner: Buffer; signal: AbortSignal },
 ): Promise<Buffer | undefined> {
   const stack = [writeAddress(owner)]
@@ -82,7 +82,7 @@ const forms: readonly Form[] = [
  * last owner. The data names owner and master, so that no other token or owner has the same account.
  */
 async function findForm(
-  methods: GetMethods,
+  methods: Pick<GetMethods, 'run'>,
   { master, owners, signal }: { master: Buffer; owners: readonly Buffer[]; signal: AbortSignal },
 ): Promise<((owner: Buffer) => Buffer) | undefined> {
   // Two probes: a form that fits one owner by chance does not fit the other.

@@ -1,14 +1,14 @@
 import { beginCell } from '@ton/core'
 import { describe, expect, it } from 'vitest'
 import { formatAddress, parseAddress } from './address.ts'
-import { type GetMethods, type StackItem, writeAddress } from './balances.ts'
+import { type GetMethods, type StackItem, writeAddress } from './get-methods.ts'
 import { createResolveImport } from './jettons.ts'
 
 const account = (byte: number): Buffer => Buffer.concat([Buffer.alloc(1), Buffer.alloc(32, byte)])
 const [owner, stranger, master, liar, holder] = [1, 2, 3, 4, 5].map(account) as Buffer[]
 
 /** Contracts by what they say. The master is honest; the liar calls the same jetton wallet its own. */
-const contracts = (deployed: boolean): GetMethods => ({
+const contracts = (deployed: boolean): Pick<GetMethods, 'run'> => ({
   run: async (address, method): Promise<StackItem[] | undefined> => {
     const isMaster = address.equals(master!) || address.equals(liar!)
     if (isMaster && method === 'get_wallet_address') return [writeAddress(holder!)]

@@ -4,8 +4,8 @@ import type { AssetKey } from '../../contract/records/assets.ts'
 import type { Parsed } from '../chain.ts'
 import type { TokenInfo, Tokens } from '../tokens.ts'
 import { formatAddress } from './address.ts'
-import { type GetMethods, readAddressItem, type StackItem, writeAddress } from './balances.ts'
 import { readSnake } from './cells.ts'
+import { type GetMethods, readAddressItem, type StackItem, writeAddress } from './get-methods.ts'
 
 // What a wallet can show; contracts can store texts of any length.
 const longestText = 200
@@ -21,7 +21,7 @@ export function createResolveImport({
   methods,
   parseAddress,
 }: {
-  methods: GetMethods
+  methods: Pick<GetMethods, 'run'>
   parseAddress(text: string): Parsed
 }): Resolve {
   const refuse = (field: string, detail: string) => ({ ok: false as const, field, detail })
@@ -87,7 +87,7 @@ export function createResolveImport({
 
 /** Proves that a contract is a jetton master. */
 export const createVerifyToken =
-  ({ methods }: { methods: GetMethods }): NonNullable<Tokens['verifyToken']> =>
+  ({ methods }: { methods: Pick<GetMethods, 'run'> }): NonNullable<Tokens['verifyToken']> =>
   async ({ asset_type, token_address }, signal) => {
     const data = await methods.run(token_address, 'get_jetton_data', [], { signal })
     // Supply, whether it can be minted, admin, content, code of the wallets (TEP-74).

@@ -20,19 +20,21 @@ import {
   type UpstreamOptions,
 } from './toncenter.ts'
 
-/** A question that any node may answer. */
-export type Question<answer> = {
+/** What a node is asked. */
+export type Call<answer> = {
   method: string
   params: object
   /** Only nodes that have this masterchain block are asked. */
   seqno?: number
-  signal: AbortSignal
   /**
    * The answer, or undefined when what came cannot be true. What proves false later is reported by
    * `accuse`.
    */
   accept(result: unknown, accuse: () => void): answer | undefined
 }
+
+/** A question that any node may answer. */
+export type Question<answer> = Call<answer> & { signal: AbortSignal }
 
 type TonNode = NodeRecord & {
   client: Toncenter
@@ -107,8 +109,24 @@ export function createNodes({
     capabilitiesOf: ({ index }) => (index?.status().state === 'ready' ? ['api_v3'] : []),
   })
 
+  const callNode = async <answer>(
+    node: TonNode,
+    { method, params, seqno, accept }: Call<answer>,
+    signal: AbortSignal,
+  ): Promise<answer> => {
+    const result = await node.client.call(method, params, signal).catch((error: unknown) => {
+      throw placed(error, node, seqno)
+    })
+    const accuse = () => set.distrust(node, `${method}: returned false data`)
+    const answer = accept(result, accuse)
+    if (answer !== undefined) return answer
+    throw new NodeFault('invalid', `${method}: returned an invalid response`)
+  }
+
   return {
     set,
+    /** Calls one node. Throws NodeFault where the answer cannot be used. */
+    call: callNode,
     /** The hash that a node has at a masterchain number. */
     hashAt: async ({ client }: TonNode, seqno: number, signal: AbortSignal): Promise<Buffer> => {
       const id = { workchain: -1, shard: masterShard, seqno }
@@ -117,20 +135,12 @@ export function createNodes({
         throw new NodeFault('invalid', 'another header than asked for')
       return readHash(header.id.root_hash)
     },
-    ask: <answer>({ method, params, seqno, signal, accept }: Question<answer>): Promise<answer> =>
+    ask: <answer>({ signal, ...call }: Question<answer>): Promise<answer> =>
       set.ask({
-        what: method,
-        demand: seqno === undefined ? {} : { has: seqno },
+        what: call.method,
+        demand: call.seqno === undefined ? {} : { has: call.seqno },
         signal,
-        ask: async (node, limited) => {
-          const result = await node.client.call(method, params, limited).catch((error: unknown) => {
-            throw placed(error, node, seqno)
-          })
-          const accuse = () => set.distrust(node, `${method}: returned false data`)
-          const answer = accept(result, accuse)
-          if (answer !== undefined) return answer
-          throw new NodeFault('invalid', `${method}: returned an invalid response`)
-        },
+        ask: (node, limited) => callNode(node, call, limited),
       }),
     /** What the plans of all nodes allow together. */
     callsPerSecond: (): number =>

@@ -28,6 +28,8 @@ export type Toncenter = {
 }
 
 const maxReplyBytes = 128 * 1024 * 1024
+// What a get-method gave is what the author of the contract likes. Its cells come as base64 and, beside it, as JSON.
+const maxResultBytes = 4 * 1024 * 1024
 const connectTimeoutMs = 10_000
 // What lite servers say of a block or state that they do not have: the same whether not yet or no longer.
 const isMissing =
@@ -52,11 +54,11 @@ export function createToncenter(options: UpstreamOptions, { now }: { now(): numb
     to: URL,
     how: { method: 'GET' | 'POST'; headers: Record<string, string>; body?: string },
     read: (status: number, text: string) => result,
-    signal: AbortSignal,
+    { signal, mostBytes }: { signal: AbortSignal; mostBytes: number },
   ): Promise<result> => {
     signal.throwIfAborted()
     const response = await request(to, { ...how, dispatcher, signal })
-    const reply = await response.body.text()
+    const reply = await readBody(response.body, mostBytes)
     if (response.statusCode !== 429) return read(response.statusCode, reply)
     const [retryAfter] = [response.headers['retry-after']].flat()
     throw new NodeFault('busy', 'too many requests', parseRetryAfter(retryAfter, now()))
@@ -68,7 +70,9 @@ export function createToncenter(options: UpstreamOptions, { now }: { now(): numb
   return {
     call: (method, params, signal) => {
       const body = JSON.stringify({ jsonrpc: '2.0', id: '1', method, params })
-      return send(target, { method: 'POST', headers: jsonHeaders, body }, readReply, signal)
+      const how = { method: 'POST', headers: jsonHeaders, body } as const
+      const mostBytes = method === 'runGetMethod' ? maxResultBytes : maxReplyBytes
+      return send(target, how, readReply, { signal, mostBytes })
     },
     ...(index && {
       get: (path: string, query: Query, signal: AbortSignal) => {
@@ -78,11 +82,24 @@ export function createToncenter(options: UpstreamOptions, { now }: { now(): numb
           new URLSearchParams([...index.searchParams, ...query.map((pair) => [...pair])]),
         )
         const how = { method: 'GET', headers: indexHeaders! } as const
-        return send(to, how, readIndexReply, signal)
+        return send(to, how, readIndexReply, { signal, mostBytes: maxReplyBytes })
       },
     }),
     stop: () => dispatcher.destroy(),
   }
+}
+
+/** The text of a reply; ends the connection where it is longer. */
+async function readBody(body: AsyncIterable<Buffer>, mostBytes: number): Promise<string> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of body) {
+    chunks.push(chunk)
+    length += chunk.length
+    if (length > mostBytes)
+      throw new NodeFault('refused', `the reply has more than ${mostBytes} bytes`)
+  }
+  return Buffer.concat(chunks).toString()
 }
 
 /** What an error of a call means: anything but a fault that was read from a reply is not an answer. */

@@ -4,7 +4,7 @@
 // get-methods are what the server says.
 
 import { createHash } from 'node:crypto'
-import { Address, Cell, getMethodId, parseTuple, serializeTuple, type TupleItem } from '@ton/core'
+import { Address, Cell, getMethodId, serializeTuple, type TupleItem } from '@ton/core'
 import { LRUCache } from 'lru-cache'
 import { NodeFault } from '../../nodes/fault.ts'
 import type { VerificationCounts } from '../../verification.ts'
@@ -31,6 +31,7 @@ import {
   lookupBlock,
   runSmcMethod,
 } from './messages.ts'
+import { readStack } from './stack.ts'
 
 /** What is kept of a block. */
 type LiteBlock = {
@@ -228,10 +229,7 @@ export function createLiteServer(
         ),
         signal,
       )
-      return reading(`the result of ${method}`, () => ({
-        exit_code: ran.exit_code,
-        stack: ran.result ? parseTuple(Cell.fromBoc(ran.result)[0]!).map(writeItem) : [],
-      }))
+      return { exit_code: ran.exit_code, stack: ran.result ? readStack(ran.result) : [] }
     },
   }
 
@@ -268,15 +266,4 @@ function kept<value>(
     signal.addEventListener('abort', onAbort, { once: true })
     made.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
   })
-}
-
-/** An item of a stack as API v2 writes it. */
-function writeItem(item: TupleItem): unknown {
-  if (item.type === 'int')
-    return [
-      'num',
-      item.value < 0n ? `-0x${(-item.value).toString(16)}` : `0x${item.value.toString(16)}`,
-    ]
-  const cell = 'cell' in item ? item.cell : undefined
-  return [item.type, cell ? { bytes: cell.toBoc().toString('base64') } : null]
 }
