@@ -69,7 +69,7 @@ type Reduced = BlockHeader &
     lacks: string | undefined
     isTraced: boolean | undefined
     isKnown: boolean
-    tracer: string | undefined
+    tracers: readonly string[]
   }
 
 /**
@@ -110,7 +110,7 @@ function reduce({ block, receipts, internal, native, coinContract }: BlockParts)
     lacks: internal.lacks,
     isTraced: internal.isTraced,
     isKnown: internal.transfers !== undefined,
-    tracer: internal.tracer,
+    tracers: internal.tracers ?? none,
   }
 }
 

@@ -5,11 +5,19 @@ import { createFakeClock } from '../testing/fake-clock.ts'
 import { addressOf, stubChain } from '../testing/stub-chain.ts'
 import { createStubPool } from '../testing/stub-pool.ts'
 import { createConfirm } from './confirm.ts'
+import type { InternalMove, PaidFee } from './node-claims.ts'
 import type { InternalTransfer } from './traces.ts'
 
 const blocks = stubChain([[], [], []])
 const account = addressOf(7)
 const signal = AbortSignal.timeout(20_000)
+
+const received = (value: bigint): InternalMove => ({
+  ...{ transaction: 0, from: bytesOf(addressOf(1)), to: bytesOf(account), value },
+})
+const sent = (value: bigint): InternalMove => ({
+  ...{ transaction: 0, from: bytesOf(account), to: bytesOf(addressOf(1)), value },
+})
 
 type Node = { before?: bigint; after?: bigint }
 
@@ -32,16 +40,21 @@ const open = (nodes: Node[], traced?: InternalTransfer[][]) => {
     rpc: createRpc({ pool, prefix: 'eth' }),
     pool,
     clock: { ...clock, sleep: async () => {} },
-    traceElsewhere: async (_, avoid) => (avoid.includes('node 0') ? traced : undefined),
+    traceElsewhere: {
+      isPossible: () => traced !== undefined,
+      trace: async (_, avoid) => (avoid.includes('node 0') ? traced : undefined),
+    },
+    readFee: async (_, { avoid }) => (avoid.includes('node 0') ? 3n : undefined),
   })
   const question = {
     account: bytesOf(account),
     change: 5n as bigint | undefined,
-    internal: 5n,
+    moves: [received(5n)] as InternalMove[],
+    paid: [] as PaidFee[],
     block: { number: 2, hash: bytesOf(blocks[2]!.block.hash) },
     parent_hash: bytesOf(blocks[1]!.block.hash),
-    tracer: 'node 0',
-    hashes: () => [],
+    tracers: ['node 0'],
+    hashes: () => [blocks[2]!.block.hash],
   }
   return { confirm, question, asked }
 }
@@ -91,4 +104,56 @@ it('after a change that nothing confirms, the next blocks do not wait', async ()
   expect(await confirm(question, signal)).toBe(false)
   expect(asked.length - rounds).toBe(2)
   expect(rounds).toBeGreaterThan(2)
+})
+
+it('moves in both directions are not confirmed by the state, which shows their difference only', async () => {
+  const moves = [received(1_000n), sent(1_000n)]
+  const none = open([{}, { before: 10n, after: 10n }])
+  expect(await none.confirm({ ...none.question, change: 0n, moves }, signal)).toBe(false)
+  expect(none.asked).toEqual([])
+  // Nothing to wait for: the next account is asked about as patiently as before.
+  expect(await none.confirm(none.question, signal)).toBe(false)
+  expect(none.asked.length).toBeGreaterThan(2)
+  const itself = { ...received(9n), from: bytesOf(account) }
+  expect(await none.confirm({ ...none.question, change: 0n, moves: [itself] }, signal)).toBe(false)
+})
+
+it('a second trace confirms each move and not their sum', async () => {
+  const moves = [received(1_000n), sent(1_000n)]
+  const [from, to] = [addressOf(1), account.toUpperCase().replace('0X', '0x')]
+  const both = [
+    { from: to, to: from, value: 1_000n },
+    { from, to, value: 1_000n },
+  ]
+  const same = open([{}, {}], [both])
+  expect(await same.confirm({ ...same.question, change: 0n, moves }, signal)).toBe(true)
+  const honest = open([{}, {}], [[]])
+  expect(await honest.confirm({ ...honest.question, change: 0n, moves }, signal)).toBe(false)
+})
+
+it('where every node has traced a part, the word of each is confirmed by the others', async () => {
+  const nodes = [
+    { before: 10n, after: 15n },
+    { before: 10n, after: 10n },
+  ]
+  for (const liar of [0, 1]) {
+    const { confirm, question } = open(liar === 0 ? nodes : nodes.toReversed())
+    expect(await confirm({ ...question, tracers: ['node 0', 'node 1'] }, signal)).toBe(false)
+  }
+  const { confirm, question, asked } = open([nodes[0]!, nodes[0]!])
+  expect(await confirm({ ...question, tracers: ['node 0', 'node 1'] }, signal)).toBe(true)
+  expect(new Set(asked)).toEqual(new Set(['node 0', 'node 1']))
+})
+
+it('a false fee does not hide a false deposit: it is read again from another node', async () => {
+  const { confirm, question } = open([{}, { before: 10n, after: 7n }])
+  // The sender paid 3. The tracer gives a fee of 1,003 and a deposit of 1,000 for the same difference.
+  const forged = { change: -3n, moves: [received(1_000n)], paid: [{ transaction: 0, fee: 1_003n }] }
+  expect(await confirm({ ...question, ...forged }, signal)).toBe(false)
+})
+
+it('a fee that another node confirms belongs to the difference', async () => {
+  const { confirm, question } = open([{}, { before: 10n, after: 12n }])
+  const honest = { change: 2n, moves: [received(5n)], paid: [{ transaction: 0, fee: 3n }] }
+  expect(await confirm({ ...question, ...honest }, signal)).toBe(true)
 })

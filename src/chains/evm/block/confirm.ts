@@ -7,21 +7,21 @@ import { toHex } from '../../hex.ts'
 import { atHash } from '../codec/abi.ts'
 import { type EvmNodes, reached } from '../pool/nodes.ts'
 import type { Rpc } from '../pool/rpc.ts'
-import type { ConfirmQuestion } from './node-claims.ts'
-import type { TracedBlock } from './trace-elsewhere.ts'
+import type { ReadFee } from './fees-elsewhere.ts'
+import type { ConfirmQuestion, InternalMove } from './node-claims.ts'
+import type { TraceElsewhere } from './trace-elsewhere.ts'
 import type { InternalTransfer } from './traces.ts'
 
 type Tools = {
   rpc: Rpc
   pool: EvmNodes
   clock: Clock
-  /** Traces a block by other nodes than these; undefined where none can. */
-  traceElsewhere(
-    block: TracedBlock,
-    avoid: readonly string[],
-    signal: AbortSignal,
-  ): Promise<readonly (readonly InternalTransfer[])[] | undefined>
+  traceElsewhere: TraceElsewhere
+  readFee: ReadFee
 }
+
+/** Nodes whose word does not count, because they gave the trace. */
+type Avoided = readonly string[]
 
 // A node that has just learned of the block may not have its state yet.
 const pausesMs = [300, 1_000, 3_000]
@@ -30,17 +30,20 @@ const askMs = 2_000
 // whose changes cannot be explained must not delay every block for the others.
 const shortTimeoutPeriodMs = 60_000
 const briefMs = 500
+/** Transactions of one account whose fees are asked for again; each takes two calls. */
+const mostFees = 8
 
 /**
  * Makes the function that confirms what a trace says of an account: by the difference of its balance at
  * the block and its parent, read from another node where there is one, or by the trace of another node.
  */
-export function createConfirm({ rpc, pool, clock, traceElsewhere }: Tools) {
+export function createConfirm({ rpc, pool, clock, traceElsewhere, readFee }: Tools) {
   let shortTimeoutUntil = Number.NEGATIVE_INFINITY
+  const timeoutMs = () => (clock.now() < shortTimeoutUntil ? briefMs : askMs)
   const balanceAt = async (
     account: Buffer,
     at: { number: number; hash: Buffer },
-    avoid: readonly string[],
+    avoid: Avoided,
     signal: AbortSignal,
   ): Promise<bigint | undefined> => {
     const answered = await rpc.try({
@@ -48,7 +51,8 @@ export function createConfirm({ rpc, pool, clock, traceElsewhere }: Tools) {
       params: [toHex(account), atHash(at.hash)],
       ...reached(pool, at.number),
       avoid,
-      timeoutMs: clock.now() < shortTimeoutUntil ? briefMs : askMs,
+      everyNode: true,
+      timeoutMs: timeoutMs(),
       signal,
       accept: (result) =>
         typeof result === 'string' && /^0x[0-9a-f]{1,64}$/i.test(result)
@@ -58,28 +62,44 @@ export function createConfirm({ rpc, pool, clock, traceElsewhere }: Tools) {
     return answered.kind === 'answer' ? answered.answer : undefined
   }
 
-  const byState = async (
-    { account, change, block, parent_hash }: ConfirmQuestion,
-    avoid: readonly string[],
+  /** The price of gas is the word of the node that gave the receipts, which may be the tracer: a false fee would hide a false deposit. */
+  const arePaid = async (
+    { paid, block, hashes }: ConfirmQuestion,
+    avoid: Avoided,
     signal: AbortSignal,
   ): Promise<boolean> => {
-    // A reward changes the balance by an amount that no trace says.
-    if (change === undefined || block.number === 0) return false
+    if (avoid.length === 0 || paid.length === 0) return true
+    const names = hashes()
+    const fees = await Promise.all(
+      paid.map(({ transaction }) =>
+        readFee({ hash: names[transaction]!, block }, { avoid, timeoutMs: timeoutMs(), signal }),
+      ),
+    )
+    return paid.every(({ fee }, index) => fees[index] === fee)
+  }
+
+  const byState = async (
+    question: ConfirmQuestion,
+    avoid: Avoided,
+    signal: AbortSignal,
+  ): Promise<boolean> => {
+    const { account, change, block, parent_hash } = question
     const parent = { number: block.number - 1, hash: parent_hash }
-    const [after, before] = await Promise.all([
+    const [after, before, isPaid] = await Promise.all([
       balanceAt(account, block, avoid, signal),
       balanceAt(account, parent, avoid, signal),
+      arePaid(question, avoid, signal),
     ])
-    return after !== undefined && before !== undefined && after - before === change
+    return isPaid && after !== undefined && before !== undefined && after - before === change
   }
 
   const byTrace = async (
-    { account, internal, block, hashes }: ConfirmQuestion,
-    avoid: readonly string[],
+    { account, moves, block, hashes }: ConfirmQuestion,
+    avoid: Avoided,
     signal: AbortSignal,
   ): Promise<boolean> => {
-    const traced = await traceElsewhere({ ...block, hashes: hashes() }, avoid, signal)
-    return traced !== undefined && netOf(traced.flat(), toHex(account)) === internal
+    const traced = await traceElsewhere.trace({ ...block, hashes: hashes() }, avoid, signal)
+    return traced !== undefined && areMoves(moves, traced, toHex(account))
   }
 
   const ignoreAway = (error: unknown): boolean => {
@@ -88,14 +108,24 @@ export function createConfirm({ rpc, pool, clock, traceElsewhere }: Tools) {
   }
 
   return async (question: ConfirmQuestion, signal: AbortSignal): Promise<boolean> => {
-    const { tracer } = question
     const hasOthers = pool.status().length > 1
-    const avoid = hasOthers && tracer ? [tracer] : []
+    const hasState = isShownByState(question)
+    const canTrace = (avoid: Avoided) => hasOthers && traceElsewhere.isPossible(avoid)
+    const isConfirmed = async (avoid: Avoided): Promise<boolean> => {
+      if (hasState && (await byState(question, avoid, signal).catch(ignoreAway))) return true
+      if (clock.now() < shortTimeoutUntil || !canTrace(avoid)) return false
+      return await byTrace(question, avoid, signal).catch(ignoreAway)
+    }
+    let open = avoidedFor(question.tracers, pool)
+    // Nothing to wait for: this is known of the account and the nodes, and says nothing of other blocks.
+    if (!hasState && !open.every(canTrace)) return false
     for (let round = 0; ; round++) {
       signal.throwIfAborted()
-      if (await byState(question, avoid, signal).catch(ignoreAway)) return true
+      const left: Avoided[] = []
+      for (const avoid of open) if (!(await isConfirmed(avoid))) left.push(avoid)
+      if (left.length === 0) return true
+      open = left
       if (clock.now() < shortTimeoutUntil) return false
-      if (hasOthers && (await byTrace(question, avoid, signal).catch(ignoreAway))) return true
       // The other nodes may be behind for a moment.
       const pauseMs = pausesMs[round]
       if (pauseMs === undefined) {
@@ -107,12 +137,42 @@ export function createConfirm({ rpc, pool, clock, traceElsewhere }: Tools) {
   }
 }
 
-/** By how much an account has more through these transfers. */
-export function netOf(transfers: readonly InternalTransfer[], account: string): bigint {
-  let net = 0n
-  for (const { from, to, value } of transfers) {
-    if (from.toLowerCase() === account) net -= value
-    if (to.toLowerCase() === account) net += value
+/**
+ * The nodes that are not asked; each list must confirm. Where every node has traced a part, the word of each of them is
+ * checked by the others: if one lies, the list without it is answered by nodes that do not.
+ */
+function avoidedFor(tracers: readonly string[], pool: EvmNodes): Avoided[] {
+  const names = pool.status().map(({ name }) => name)
+  if (names.length < 2 || tracers.length === 0) return [[]]
+  const isAnyLeft = names.some((name) => !tracers.includes(name))
+  return isAnyLeft ? [tracers] : tracers.map((tracer) => [tracer])
+}
+
+/**
+ * Whether the difference of the balance can show what moved. A reward changes it by an amount that no trace says. Of
+ * moves in both directions it shows the difference only, and a deposit and a withdrawal of the same amount not at all.
+ */
+function isShownByState({ account, change, moves, paid, block }: ConfirmQuestion): boolean {
+  const isSent = moves.some(({ from }) => from.equals(account))
+  const isReceived = moves.some(({ to }) => to.equals(account))
+  return (
+    change !== undefined && block.number > 0 && !(isSent && isReceived) && paid.length <= mostFees
+  )
+}
+
+/** Whether another trace has the same moves of an account, in each transaction that has any. */
+function areMoves(
+  moves: readonly InternalMove[],
+  traced: readonly (readonly InternalTransfer[])[],
+  account: string,
+): boolean {
+  for (const [transaction, own] of Map.groupBy(moves, (move) => move.transaction)) {
+    const expected = own.map(({ from, to, value }) => `${toHex(from)} ${toHex(to)} ${value}`)
+    const found = (traced[transaction] ?? [])
+      .map(({ from, to, value }) => ({ from: from.toLowerCase(), to: to.toLowerCase(), value }))
+      .filter(({ from, to }) => from === account || to === account)
+      .map(({ from, to, value }) => `${from} ${to} ${value}`)
+    if (expected.toSorted().join() !== found.toSorted().join()) return false
   }
-  return net
+  return true
 }

@@ -19,6 +19,7 @@ import { type EvmNodes, isPassing, isPruned, reached } from '../pool/nodes.ts'
 import type { Answered, Rpc } from '../pool/rpc.ts'
 import { createBlock } from './block.ts'
 import { createConfirm } from './confirm.ts'
+import { createReadFee } from './fees-elsewhere.ts'
 import {
   createFetchInternal,
   type Internal,
@@ -61,7 +62,11 @@ export function createFetchBlock(tools: Tools): FetchBlock {
   const claims: NodeClaimTools = {
     verifySenders: tools.verifySenders,
     onForged: forged.add,
-    confirm: createConfirm({ ...tools, traceElsewhere: createTraceElsewhere(tools) }),
+    confirm: createConfirm({
+      ...tools,
+      traceElsewhere: createTraceElsewhere(tools),
+      readFee: createReadFee(tools),
+    }),
   }
   return async (number, signal, tracing = withoutRetries) => {
     await tools.explored(signal)

@@ -39,8 +39,8 @@ export type Internal = {
   lacks?: string
   /** Whether a node traced it; undefined where there was nothing to trace. */
   isTraced?: boolean
-  /** The node that traced it. */
-  tracer?: string
+  /** The names of the nodes that traced its transactions; empty where none could. */
+  tracers?: readonly string[]
 }
 
 /** How a block is to be traced. */
@@ -87,14 +87,9 @@ export function createFetchInternal(tools: {
         continue
       }
       try {
-        let tracer = ''
-        const accept = (result: unknown, node: string) => {
-          tracer = node
-          return way.accept(result, node)
-        }
-        const answered = await rpc.try({ ...way, accept, signal })
+        const answered = await rpc.try({ ...way, signal })
         if (answered.kind === 'answer')
-          return { kind: 'traced', transfers: answered.answer, tracer }
+          return { kind: 'traced', transfers: answered.answer, tracer: answered.node }
         if (answered.kind === 'error' && isPruned(answered)) isPrunedAway = true
         else {
           const reason = answered.kind === 'error' ? answered.message : 'no answer can be trusted'
@@ -117,7 +112,8 @@ export function createFetchInternal(tools: {
       const made = await attempt(block, signal)
       if (made.kind === 'traced') {
         awaySince = undefined
-        return { transfers: made.transfers, isTraced: true, tracer: made.tracer }
+        const { transfers, tracer } = made
+        return { transfers, isTraced: true, tracers: transfers.map(() => tracer) }
       }
       if (made.kind === 'away') {
         if (!made.isDoubtful && !tracing.isExpected) return { isTraced: false }
@@ -137,6 +133,8 @@ export function createFetchInternal(tools: {
     }
   }
 }
+
+type TracedSingly = { transfers: InternalTransfer[]; tracer: string }
 
 type Way = Omit<Question<InternalTransfer[][]>, 'signal'> & {
   needs: 'debug_trace' | 'parity_trace'
@@ -190,8 +188,8 @@ async function traceSingly(
   const hashes = tracedHashes(block)
   const at = reached(pool, Number(block.number))
   const end = clock.now() + singlesMs
-  const transfers: (InternalTransfer[] | undefined)[] = hashes.map(() => undefined)
-  const traceOne = async (hash: string): Promise<InternalTransfer[] | undefined> => {
+  const traced: (TracedSingly | undefined)[] = hashes.map(() => undefined)
+  const traceOne = async (hash: string): Promise<TracedSingly | undefined> => {
     const ways: Omit<Question<InternalTransfer[][]>, 'signal'>[] = []
     // A large answer may have ended the only connection.
     while (!pool.can('debug_trace') && !pool.can('parity_trace') && clock.now() < end)
@@ -219,15 +217,16 @@ async function traceSingly(
           if (!(error instanceof ChainUnavailableError)) throw error
           return undefined
         })
-      if (answered?.kind === 'answer') return answered.answer[0]
+      if (answered?.kind === 'answer')
+        return { transfers: answered.answer[0]!, tracer: answered.node }
     }
     return undefined
   }
   const traceAll = async (atOnce: number): Promise<void> => {
-    const left = [...hashes.keys()].filter((index) => transfers[index] === undefined)
+    const left = [...hashes.keys()].filter((index) => traced[index] === undefined)
     const work = async (): Promise<void> => {
       for (let index = left.shift(); index !== undefined; index = left.shift())
-        if (clock.now() < end) transfers[index] = await traceOne(hashes[index]!)
+        if (clock.now() < end) traced[index] = await traceOne(hashes[index]!)
     }
     await Promise.all(Array.from({ length: atOnce }, work))
   }
@@ -237,12 +236,15 @@ async function traceSingly(
   // Nodes trace a transaction in the block that has it now, which may be one of another branch.
   if (!(await isOnChain({ rpc, pool }, block, signal)))
     return { isTraced: true, lacks: 'it was not on the chain while its transactions were traced' }
-  const missing = transfers.filter((one) => one === undefined).length
-  const known = transfers.map((one) => one ?? [])
-  if (missing === 0) return { transfers: known, isTraced: true }
-  return {
-    transfers: known,
+  const missing = traced.filter((one) => one === undefined).length
+  const known = {
+    transfers: traced.map((one) => one?.transfers ?? []),
+    tracers: traced.map((one) => one?.tracer ?? ''),
     isTraced: true,
+  }
+  if (missing === 0) return known
+  return {
+    ...known,
     lacks: `${missing} of ${hashes.length} transactions cannot be traced: ${reason.slice(0, 200)}`,
   }
 }

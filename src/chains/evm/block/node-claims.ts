@@ -23,19 +23,29 @@ export type ConfirmQuestion = {
   account: Buffer
   /** By how much its coin changed in the block, as far as it is known. */
   change: bigint | undefined
-  /** By how much it changed inside of calls. */
-  internal: bigint
+  /** What it sent and received inside of calls, according to traces. */
+  moves: readonly InternalMove[]
+  /** What it paid for its own transactions: no root commits to prices of gas. */
+  paid: readonly PaidFee[]
   block: BlockRef
   parent_hash: Buffer
-  /** The node that traced the block. */
-  tracer: string | undefined
+  /** The nodes that traced these moves. */
+  tracers: readonly string[]
   /** The hashes of the block's transactions. */
   hashes(): string[]
 }
 
+/** A transfer inside of a call, in the transaction of this index. */
+export type InternalMove = { transaction: number; from: Buffer; to: Buffer; value: bigint }
+
+/** What the transaction of this index cost its sender. */
+export type PaidFee = { transaction: number; fee: bigint }
+
 // Checking delays the block: what is not confirmed by then is stored as not verified.
 const confirmMs = 10_000
 const confirmAtOnce = 16
+
+const noAddress = Buffer.alloc(0)
 
 /** What nodes say of a block and no root commits to, as far as it concerns tracked accounts. */
 export type NodeClaims = {
@@ -51,7 +61,8 @@ type Block = BlockRef & {
   addresses: Pieces
   effects: readonly NativeEffects[]
   rewarded: readonly number[]
-  tracer: string | undefined
+  /** By transaction. */
+  tracers: readonly string[]
   hashOf(index: number): Buffer
   /** The proved encoding of a transaction; undefined where nothing proves it. */
   encodedOf(index: number): Uint8Array | undefined
@@ -86,35 +97,46 @@ export function createNodeClaims(block: Block, tools: NodeClaimTools | undefined
     return { transactions, accounts: [...accounts] }
   }
 
-  /** By how much the coin of an account changed, according to transactions and traces. */
-  const changesOf = (account: number): Pick<ConfirmQuestion, 'change' | 'internal'> => {
+  /** What the coin of an account did, according to transactions and traces. */
+  const changesOf = (
+    account: number,
+  ): Pick<ConfirmQuestion, 'change' | 'moves' | 'paid' | 'tracers'> => {
     let change = 0n
-    let internal = 0n
-    for (const { sender, fee, movements } of effects) {
-      if (placeOf(sender) === account) change -= fee
+    const moves: InternalMove[] = []
+    const paid: PaidFee[] = []
+    const tracers = new Set<string>()
+    const addressOf = (number: number): Buffer =>
+      number === noParty ? noAddress : addresses.distinct[placeOf(number)]!
+    for (const [transaction, { sender, fee, movements }] of effects.entries()) {
+      if (placeOf(sender) === account && fee > 0n) {
+        change -= fee
+        paid.push({ transaction, fee })
+      }
       for (const { place, from, to, value, failed } of movements) {
         if (failed) continue
-        let net = 0n
-        if (from !== noParty && placeOf(from) === account) net -= value
-        if (to !== noParty && placeOf(to) === account) net += value
-        change += net
-        if (place >= internalPlace) internal += net
+        const isSent = from !== noParty && placeOf(from) === account
+        const isReceived = to !== noParty && placeOf(to) === account
+        if (isSent) change -= value
+        if (isReceived) change += value
+        if (place < internalPlace || !(isSent || isReceived)) continue
+        moves.push({ transaction, from: addressOf(from), to: addressOf(to), value })
+        const tracer = block.tracers[transaction]
+        if (tracer) tracers.add(tracer)
       }
     }
     // Tips and withdrawals are not movements of transactions.
     const isRewarded = block.rewarded.some((number) => placeOf(number) === account)
-    return { change: isRewarded ? undefined : change, internal }
+    return { change: isRewarded ? undefined : change, moves, paid, tracers: [...tracers] }
   }
 
   const hashes = () => effects.map((_, index) => toHex(block.hashOf(index)))
   const confirm = async (account: number, signal: AbortSignal): Promise<void> => {
-    const { number, hash, parent_hash, tracer } = block
+    const { number, hash, parent_hash } = block
     const question = {
       account: addresses.distinct[account]!,
       ...changesOf(account),
       block: { number, hash },
       parent_hash,
-      tracer,
       hashes,
     }
     decided.set(account, await tools!.confirm(question, signal))

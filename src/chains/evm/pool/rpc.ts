@@ -23,9 +23,9 @@ export type Question<answer> = {
   signal: AbortSignal
 }
 
-/** What came of a question: an answer, a node's own error, or results that were all of no use. */
+/** What came of a question: an answer and the node that gave it, a node's own error, or results that were all of no use. */
 export type Answered<answer> =
-  | { kind: 'answer'; answer: answer }
+  | { kind: 'answer'; answer: answer; node: string }
   | { kind: 'error'; code: number; message: string; data: unknown }
   | { kind: 'useless' }
 
@@ -45,11 +45,11 @@ export function createRpc({ pool, prefix }: { pool: EvmNodes; prefix: string }):
     const method = question.method.startsWith('_') ? prefix + question.method : question.method
     // Each reply is parsed once, though it is judged here and used below. Only the last one is kept:
     // a map would have to hash the whole text of each.
-    let last: { result: string; answer: answer | undefined } | undefined
-    const judge = (result: string, node: string): answer | undefined => {
+    let last: { result: string; node: string; answer: answer | undefined } | undefined
+    const judge = (result: string, node: string): NonNullable<typeof last> => {
       if (last?.result !== result)
-        last = { result, answer: read(result, (value) => accept(value, node)) }
-      return last.answer
+        last = { result, node, answer: read(result, (value) => accept(value, node)) }
+      return last
     }
     const outcome = await pool.request({
       method,
@@ -62,7 +62,7 @@ export function createRpc({ pool, prefix }: { pool: EvmNodes; prefix: string }):
       ...(timeoutMs !== undefined && { timeoutMs }),
       ...(avoid && { avoid }),
       isUseless: (reply: RpcReply, node: string) =>
-        reply.ok ? judge(reply.result, node) === undefined : everyNode === true,
+        reply.ok ? judge(reply.result, node).answer === undefined : everyNode === true,
     })
     if (isFailure(outcome)) {
       signal.throwIfAborted()
@@ -72,8 +72,8 @@ export function createRpc({ pool, prefix }: { pool: EvmNodes; prefix: string }):
     }
     if (!outcome.ok)
       return { kind: 'error', ...readError(outcome.error), data: readErrorData(outcome.error) }
-    const answer = judge(outcome.result, '')
-    return answer === undefined ? { kind: 'useless' } : { kind: 'answer', answer }
+    const { answer, node } = judge(outcome.result, '')
+    return answer === undefined ? { kind: 'useless' } : { kind: 'answer', answer, node }
   }
 
   return {

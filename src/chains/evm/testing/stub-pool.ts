@@ -99,7 +99,8 @@ export function createStubPool(
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    status: () => nodes.map((_, index) => ({ name: `node ${index}` }) as NodeStatus),
+    status: () =>
+      nodes.map((_, index) => ({ name: `node ${index}`, capabilities }) as unknown as NodeStatus),
     push: () => {
       for (const listener of listeners) listener(best(), 'stub')
     },

@@ -1,0 +1,144 @@
+import { expect, it } from 'vitest'
+import { createByteSet } from '../../../lib/bytes.ts'
+import { bytesOf, type RawReceipt } from '../codec/raw.ts'
+import { evmFamily } from '../family.ts'
+import { createRpc } from '../pool/rpc.ts'
+import { createFakeClock } from '../testing/fake-clock.ts'
+import { addressOf, type StubTransaction, stubChain } from '../testing/stub-chain.ts'
+import { createStubPool, type StubNode } from '../testing/stub-pool.ts'
+import { createFetchBlock } from './fetch.ts'
+
+// The first node is preferred and lies in everything that no root commits to. The second one is honest.
+
+const { signal } = new AbortController()
+const [victim, contract] = [addressOf(7), addressOf(9)]
+const ether = 10n ** 18n
+const hexOf = (value: bigint) => `0x${value.toString(16)}`
+const refused = { code: -32000, message: 'tracing failed' }
+
+type Moved = { from: string; to: string; value: bigint }
+type Lies = {
+  /** What it says that moved inside of the only transaction. */
+  moved: Moved[]
+  /** What it says that the victim has at the block. */
+  balance?: bigint
+  price?: string
+  /** Whether whole blocks can be traced. */
+  isWhole?: boolean
+}
+
+const frameOf = (moved: Moved[]) => ({
+  ...{ type: 'CALL', from: addressOf(1), to: contract, value: '0x0' },
+  calls: moved.map(({ from, to, value }) => ({ type: 'CALL', from, to, value: hexOf(value) })),
+})
+
+/** What is stored of a block in which the victim received what `truth` says, and nothing else. */
+const decode = async (
+  lies: Lies,
+  {
+    truth = [],
+    transaction = { from: addressOf(1) },
+    honestBalances = [0n, 0n],
+  }: { truth?: Moved[]; transaction?: StubTransaction; honestBalances?: [bigint, bigint] } = {},
+) => {
+  const call = { to: contract, input: '0x12345678', ...transaction }
+  const blocks = stubChain([[], [call], []])
+  const [parent, block] = blocks as [(typeof blocks)[0], (typeof blocks)[0]]
+  const nodeOf = (moved: Moved[], [before, after]: [bigint, bigint]): StubNode => ({
+    blocks,
+    refuse: (method) =>
+      method === 'debug_traceBlockByHash' && !lies.isWhole ? refused : undefined,
+    answer: (method, params) => {
+      if (method === 'debug_traceBlockByHash') return [{ result: frameOf(moved) }]
+      if (method === 'debug_traceTransaction') return frameOf(moved)
+      if (method === 'eth_getTransactionByHash')
+        return { ...block.block.transactions[0], blockHash: block.block.hash }
+      if (method !== 'eth_getBalance') return undefined
+      const { blockHash } = params[1] as { blockHash: string }
+      if (blockHash === parent.block.hash) return hexOf(before)
+      return blockHash === block.block.hash ? hexOf(after) : undefined
+    },
+  })
+  const liar = nodeOf(lies.moved, [honestBalances[0], lies.balance ?? honestBalances[1]])
+  liar.lie = (method, result) => {
+    if (lies.price === undefined || !/Receipts?$/.test(method)) return undefined
+    return [result].flat().map((one) => ({ ...(one as RawReceipt), effectiveGasPrice: lies.price }))
+  }
+  const pool = createStubPool(
+    [liar, nodeOf(truth, honestBalances)],
+    ['block_receipts', 'debug_trace'],
+  )
+  const fetchBlock = createFetchBlock({
+    rpc: createRpc({ pool, prefix: 'eth' }),
+    pool,
+    native: evmFamily.native,
+    rules: { proof: 'root', unproven_types: new Set() },
+    verifySenders: false,
+    clock: { ...createFakeClock(), sleep: async () => {} },
+    explored: async () => {},
+  })
+  const fetched = await fetchBlock(1, signal, { isExpected: true, mayRetry: true })
+  const tracked = {
+    accounts: createByteSet([bytesOf(victim)]),
+    contracts: createByteSet([]),
+    tokenAccount: () => [],
+  }
+  await fetched.check!(tracked, signal)
+  return fetched
+    .decode(tracked)
+    .movements.filter(({ value }) => value > 0n)
+    .map(({ value, detail }) => [value, detail.verified ?? true])
+}
+
+const deposit = { from: contract, to: victim, value: ether }
+const withdrawal = { from: victim, to: contract, value: ether }
+
+it('what a node says in traces of single transactions is not confirmed by its own state', async () => {
+  expect(await decode({ moved: [deposit], balance: ether })).toEqual([[ether, false]])
+  const real = { truth: [deposit], honestBalances: [0n, ether] as [bigint, bigint] }
+  expect(await decode({ moved: [deposit] }, real)).toEqual([[ether, true]])
+})
+
+it.each([true, false])(
+  'a false deposit beside a false withdrawal is not confirmed by their sum, where the block is traced as a whole: %s',
+  async (isWhole) => {
+    const stored = await decode({ moved: [deposit, withdrawal], isWhole })
+    expect(stored).toEqual([
+      [ether, false],
+      [ether, false],
+    ])
+  },
+)
+
+it('moves in both directions are confirmed by the trace of another node', async () => {
+  const moved = [deposit, withdrawal]
+  expect(await decode({ moved, isWhole: true }, { truth: moved })).toEqual([
+    [ether, true],
+    [ether, true],
+  ])
+})
+
+it('a false fee of the node that traces does not confirm a false deposit', async () => {
+  // 30,000 gas at a price of 2; the node says 1 ether more, which the deposit seems to bring back.
+  const price = hexOf(2n + ether / 30_000n)
+  const value = (ether / 30_000n) * 30_000n
+  const before = 5n * ether
+  const forged = await decode(
+    { moved: [{ ...deposit, value }], price, isWhole: true },
+    { transaction: { from: victim }, honestBalances: [before, before - 60_000n] },
+  )
+  expect(forged).toEqual([[value, false]])
+})
+
+it('a deposit into an account that paid for the transaction is confirmed with its fee', async () => {
+  const before = 5n * ether
+  const stored = await decode(
+    { moved: [deposit], isWhole: true },
+    {
+      transaction: { from: victim },
+      honestBalances: [before, before - 60_000n + ether],
+      truth: [],
+    },
+  )
+  expect(stored).toEqual([[ether, true]])
+})
