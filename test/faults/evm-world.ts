@@ -24,7 +24,7 @@ import { rememberBranch, restoreBranch } from './evm-branches.ts'
 import { compareWallet, countCorrections, type WorldWallet } from './evm-compare.ts'
 import { createReference, type Effect } from './evm-reference.ts'
 import { createTraffic } from './evm-traffic.ts'
-import { nodeFaults } from './node-faults.ts'
+import { leavesAnother, type NodeFault, nodeFaults } from './node-faults.ts'
 import { startOrderlyNode } from './orderly-node.ts'
 import { readNumbers } from './program.ts'
 import type { TrackerProcess } from './tracker-process.ts'
@@ -153,6 +153,8 @@ export const runEvmWorld = async (
     const options: TrackerProcess = {
       ...{ connection, network_id, network, ttlMs, isReconciled },
       urls: [node.url, node.plainUrl],
+      // In half of them the node that traces is asked first as long as it is there.
+      isOrdered: seed % 2 === 0,
       // In half of them balance work waits in backlogs whenever the tracker is behind at all.
       ...(seed % 2 === 0 && { farBehind: 0 }),
     }
@@ -237,10 +239,12 @@ export const runEvmWorld = async (
   }
 
   /** Lets the nodes fail, and takes the time in which a tracker may give up. */
-  const fail = async (): Promise<void> => {
+  const fail = async (): Promise<NodeFault> => {
     outcome.outages++
-    node.fail(nodeFaults[pick(nodeFaults.length)])
+    const fault = nodeFaults[pick(nodeFaults.length)]!
+    node.fail(fault)
     await delay(pick(1_000))
+    return fault
   }
   const recover = async (): Promise<void> => {
     await delay(pick(4_000))
@@ -305,11 +309,13 @@ export const runEvmWorld = async (
     }
     for (let step = 0; step < steps; step++) {
       const isFailing = random() < 0.6
-      if (isFailing) await fail()
+      const fault = isFailing ? await fail() : undefined
       const disturbing = deadly && (step < 2 || random() < 0.6) ? disturb() : undefined
       await grow(1 + pick(4))
       if (random() < 0.5) await fork()
       await disturbing
+      // Where another node has everything, everything is there before the node is well again.
+      if (leavesAnother(fault)) await compare(shallow)
       if (isFailing) await recover()
       await compare(shallow)
     }

@@ -10,10 +10,17 @@ export const nodeFaults = [
   'header not found',
   'not canonical',
   'state pruned',
+  'traces broken',
+  'blocks broken',
+  'blocks broken at one node',
 ] as const
 
 /** One of them. */
 export type NodeFault = (typeof nodeFaults)[number]
+
+/** Whether another node has all that is asked for: then nothing may be missing while it lasts. */
+export const leavesAnother = (fault: NodeFault | undefined): boolean =>
+  fault === 'blocks broken at one node'
 
 /** A call of JSON-RPC. */
 export type RpcCall = { id: unknown; method: string; params?: unknown[] }
@@ -41,6 +48,8 @@ const noMethod = (method: string): RpcError => ({
   message: `the method ${method} does not exist/is not available`,
 })
 const server = (message: string): RpcError => ({ code: -32000, message })
+// Words of no client that is known here: a proxy's, or those of a damaged database.
+const unknown: RpcError = { code: -32603, message: 'Internal error' }
 // In the words of geth: trie/trie.go, eth/state_accessor.go, core/history.
 const missingNode = (number: number): RpcError =>
   server(
@@ -56,6 +65,7 @@ export const errorOf = async (
   if (isTrace(method)) {
     if (isPlain || fault === 'no debug API') return noMethod(method)
     if (fault === 'traces temporarily unavailable') return server('temporarily unavailable')
+    if (fault === 'traces broken') return server('tracing failed')
     if (fault === 'traces pruned')
       return server('required historical state unavailable (reexec=128)')
     return undefined
@@ -66,6 +76,8 @@ export const errorOf = async (
     if (where === 'latest' || where === '0x0') return undefined
     if (fault === 'history temporarily unavailable')
       return server('historical data is temporarily unavailable')
+    if (fault === 'blocks broken') return unknown
+    if (fault === 'blocks broken at one node' && !isPlain) return unknown
     if (fault === 'history pruned') return { code: 4444, message: 'pruned history unavailable' }
     return undefined
   }

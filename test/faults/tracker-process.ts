@@ -12,6 +12,8 @@ export type TrackerProcess = {
   urls: string[]
   network_id: number
   network: string
+  /** Whether a node is asked only where those before it cannot serve a call. */
+  isOrdered?: boolean
   ttlMs?: number
   farBehind?: number
   /** Whether balances are compared with the chain all the time. */
@@ -26,7 +28,10 @@ if (import.meta.main) {
   const pool = createPool({
     network,
     prefix: 'eth',
-    upstreams: urls.map((url, at) => ({ url, name: `node-${at}` })),
+    upstreams: urls.map((url, at) => ({
+      ...{ url, name: `node-${at}` },
+      ...(options.isOrdered && { priority: at }),
+    })),
     clock: systemClock,
     log: silentLog,
     // Small replies, so that a trace need not take a node seconds to be too large.

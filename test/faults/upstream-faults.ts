@@ -82,6 +82,7 @@ export async function runCampaign({
   inFlight,
   seed,
   kinds = 0,
+  first,
   onFault = () => {},
 }: {
   /** How many at least. */
@@ -90,6 +91,8 @@ export async function runCampaign({
   seed: number
   /** How many kinds of faults are to be seen before it ends. */
   kinds?: number
+  /** The fault that is seen in any case. */
+  first?: Fault
   onFault?: (text: string) => void
 }): Promise<Outcome> {
   const random = createRandom(seed)
@@ -112,7 +115,10 @@ export async function runCampaign({
     const questions = await prepareQuestions(chain, pool)
     const outcome: Outcome = { requests: 0, wrong: [], failed: [], faults: {}, latency: zero }
     const isOver = { value: false }
-    const troubles = trouble({ chain, proxies, random, isOver, faults: outcome.faults, onFault })
+    const troubles = trouble({
+      ...{ chain, proxies, random, isOver, first, onFault },
+      faults: outcome.faults,
+    })
     const isEnough = () =>
       outcome.requests >= requests && Object.keys(outcome.faults).length >= kinds
     const begun = performance.now()
@@ -175,6 +181,7 @@ type Trouble = {
   proxies: FaultProxy[]
   random: () => number
   isOver: { value: boolean }
+  first: Fault | undefined
   faults: Outcome['faults']
   onFault: (text: string) => void
 }
@@ -185,11 +192,12 @@ async function trouble({
   proxies,
   random,
   isOver,
+  first,
   faults,
   onFault,
 }: Trouble): Promise<void> {
   // Every fault once before any comes again.
-  let deck: Fault[] = []
+  let deck: Fault[] = first ? [first] : []
   const draw = (): Fault => {
     if (deck.length === 0) deck = [...proxyFaults, ...nodeFaults]
     return deck.splice(Math.trunc(random() * deck.length), 1)[0]!

@@ -15,6 +15,7 @@ export const proxyFaults = [
   'silence',
   'wrong id',
   'damaged',
+  'unknown error',
 ] as const
 
 /** One of them. */
@@ -112,6 +113,9 @@ function fail(fault: ProxyFault, response: ServerResponse, body: Buffer): void {
 function falsehood(fault: ProxyFault, body: Call | Call[]): string {
   const one = ({ id, method }: Call): string => {
     if (fault === 'wrong id') return `{"jsonrpc":"2.0","id":${id + 1e12},"result":"0xbad"}`
+    // In words that no client is known for.
+    if (fault === 'unknown error')
+      return `{"jsonrpc":"2.0","id":${id},"error":{"code":${id % 2 ? -32603 : -32000},"message":"disk error 0x5"}}`
     if (fault === 'damaged') return `{"jsonrpc":"2.0","id":${id},"result":{"hash":"0xbad",}}`
     const result = method === 'eth_chainId' ? '"0x5"' : '"0xbad"'
     return `{"jsonrpc":"2.0","id":${id},"result":${result}}`

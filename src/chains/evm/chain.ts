@@ -94,6 +94,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
       method: '_getBlockByNumber',
       params: ['latest', false],
       ...(least !== undefined && { minBlock: least }),
+      everyNode: true,
       signal,
       accept: (result) => {
         const raw = readHeader(result, proof)
@@ -118,6 +119,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
       method: '_getBlockByNumber',
       params: [toQuantity(number), false],
       ...(least !== undefined && { minBlock: least }),
+      everyNode: true,
       signal,
       accept: (result) => {
         if (result === null) return isAbove ? 'none' : undefined
@@ -140,6 +142,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     const chainId = await rpc.ask({
       method: '_chainId',
       params: [],
+      everyNode: true,
       signal,
       accept: (result) => (typeof result === 'string' ? BigInt(result) : undefined),
     })

@@ -107,7 +107,8 @@ async function ask(
     idempotent: true,
     timeoutMs,
     signal,
-    isUseless: (reply) => reply.ok && attempt(reply.result) === undefined,
+    // The tracer is ours, so that no error is about what the caller asked for.
+    isUseless: (reply) => !reply.ok || attempt(reply.result) === undefined,
   })
   // A node's own error: the state is gone, or the tracer is not there after all.
   if (!('failure' in outcome) && !outcome.ok) return undefined

@@ -100,6 +100,7 @@ async function fetchRaw(
     method: '_getBlockByNumber',
     params: [toQuantity(number), true],
     ...reached(pool, number),
+    everyNode: true,
     signal,
     accept: (result) => {
       isNull = result === null
@@ -167,6 +168,7 @@ async function fetchReceipts(
       params: [block.hash],
       needs: 'block_receipts',
       ...reached(pool, number),
+      everyNode: true,
       signal,
       accept: (result) => {
         isNull = result === null
@@ -193,6 +195,7 @@ async function fetchReceipts(
             method: '_getTransactionReceipt',
             params: [hash],
             ...reached(pool, number),
+            everyNode: true,
             signal,
             accept: (result) => {
               const receipt = result as RawReceipt | null

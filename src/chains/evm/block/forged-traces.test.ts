@@ -87,7 +87,7 @@ const decode = async (
   return fetched
     .decode(tracked)
     .movements.filter(({ value }) => value > 0n)
-    .map(({ value, detail }) => [value, detail.verified ?? true])
+    .map(({ value, detail }) => [value, detail?.verified ?? true])
 }
 
 const deposit = { from: contract, to: victim, value: ether }

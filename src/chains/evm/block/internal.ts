@@ -87,7 +87,7 @@ export function createFetchInternal(tools: {
         continue
       }
       try {
-        const answered = await rpc.try({ ...way, signal })
+        const answered = await rpc.try({ ...way, everyNode: true, signal })
         if (answered.kind === 'answer')
           return { kind: 'traced', transfers: answered.answer, tracer: answered.node }
         if (answered.kind === 'error' && isPruned(answered)) isPrunedAway = true
@@ -211,7 +211,7 @@ async function traceSingly(
     for (const way of ways) {
       if (clock.now() >= end) return undefined
       const answered = await rpc
-        .try({ ...way, ...at, longestString, signal })
+        .try({ ...way, ...at, longestString, everyNode: true, signal })
         .catch((error: unknown) => {
           signal.throwIfAborted()
           if (!(error instanceof ChainUnavailableError)) throw error
@@ -260,6 +260,7 @@ async function isOnChain(
       method: '_getBlockByNumber',
       params: [number, false],
       ...reached(pool, Number(number)),
+      everyNode: true,
       // Of a node that traces: others may be on another branch. `trace_transaction` names its block itself.
       ...(pool.has('debug_trace') && { needs: 'debug_trace' as const }),
       signal,

@@ -112,6 +112,55 @@ describe('failover', () => {
     },
   )
 
+  test.each([
+    ['eth_getBlockByNumber', error(-32603, 'Internal error')],
+    ['eth_getBlockReceipts', error(-32000, 'leveldb: corrupted block file')],
+    ['eth_getLogs', error(-32000, 'internal server error')],
+    ['eth_getTransactionReceipt', error(-32603, '')],
+    ['eth_getBalance', { ok: false as const, error: '{}' }],
+  ])(
+    'an error of %s that nothing explains is not an answer while another node has one: %j',
+    async (method, reply) => {
+      const [a, b, c] = ['a', 'b', 'c'].map((name, priority) =>
+        createFakeUpstream(name, { priority }),
+      )
+      const { call, clock, observed } = setUp([a!, b!, c!])
+      const answered = call({ method })
+      a!.answer(reply)
+      b!.answer(result('it'))
+      expect(answered).toEqual([result('it')])
+      // Every node is asked once, and the first error is given.
+      observed.length = 0
+      a!.behave = () => reply
+      b!.behave = c!.behave = () => error(-32000, 'another one')
+      const refused = call({ method })
+      await clock.advance(1)
+      expect(refused).toEqual([reply])
+      expect(observed).toEqual(['a', 'b', 'c'].map((name) => `${name} ${method} error`))
+      for (const node of [a!, b!, c!]) {
+        expect(node.gate.isCooling(clock.now())).toBe(false)
+        expect(node.lacking.size).toBe(0)
+        expect(node.breaker.state()).toBe('closed')
+      }
+    },
+  )
+
+  test.each([
+    ['eth_call', error(-32000, 'stack underflow (0 <=> 1)')],
+    ['eth_estimateGas', error(-32603, 'Internal error')],
+    // The caller gives the tracer, whose words are in the error.
+    ['debug_traceTransaction', error(-32000, 'ReferenceError: x is not defined')],
+    ['eth_getLogs', error(-32602, 'invalid argument 0')],
+    ['eth_getLogs', error(-32005, 'query returned more than 10000 results')],
+  ])('an error of %s that may be about the call is the answer: %j', (method, reply) => {
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
+    const { call } = setUp([a, b])
+    const outcomes = call({ method })
+    a.answer(reply)
+    expect(outcomes).toEqual([reply])
+    expect(b.calls).toHaveLength(0)
+  })
+
   test('an error that may be about the parameters moves on, and marks no method as missing', () => {
     const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
     const { call } = setUp([a, b])

@@ -1,6 +1,7 @@
 import { isUnsent, type TransportFailure, type TransportOutcome } from '../transport/transport.ts'
-import { isSurelyUnknownMethod, meaningOf } from './node-error.ts'
+import { isSurelyUnknownMethod, isUnexplained, meaningOf } from './node-error.ts'
 import { keepUseless, type PoolCall } from './pool-call.ts'
+import type { PoolRequest, RpcReply } from './pool-types.ts'
 import type { Upstream } from './upstream.ts'
 
 // A node said to lack a method is asked for it last, until then.
@@ -33,12 +34,30 @@ export function judge(
     upstream.lacking.set(request.method, now() + lackingMs)
   const { isUseless } = request
   const isAnswer =
-    meaning === 'answer' && !(isUseless && guard(() => isUseless(outcome, upstream.name)) === true)
+    isFinal(request, outcome) &&
+    !(isUseless && guard(() => isUseless(outcome, upstream.name)) === true)
   const mayRepeat = request.idempotent || meaning === 'lacks_method'
   if (isAnswer || !mayRepeat) return 'final'
   keepUseless(call, outcome, meaning)
   return 'repeat'
 }
+
+/**
+ * Methods that read what a node has stored. Their parameters are hashes, numbers and addresses, and no contract runs: an
+ * error that nothing explains is the node's own (a damaged database, a proxy in front of it), and another node may have
+ * the answer. Not calls, estimates and traces: their errors repeat words of contracts and of callers.
+ */
+const readsStored =
+  /^net_version$|_(?:blockNumber|chainId|gasPrice|get(?:Block|Header|Uncle|Transaction|RawTransaction)[A-Za-z]*|getLogs|getBalance|getCode|getStorageAt|getProof)$/
+
+/** Whether a reply is the answer to a request, as any other node would give it. */
+export const isFinal = (
+  { method, params }: Pick<PoolRequest, 'method' | 'params'>,
+  reply: RpcReply,
+): boolean =>
+  reply.ok ||
+  (meaningOf(reply.error, params) === 'answer' &&
+    !(readsStored.test(method) && isUnexplained(reply.error, params)))
 
 function judgeFailure(call: PoolCall, failure: TransportFailure): Verdict {
   if (failure.failed === 'too_large') {

@@ -48,7 +48,7 @@ const limitWords =
   /rate.?limit|request rate|too many requests|requests? (?:per \w+|limit|count)|compute units|throughput|^(?:request )?limit exceeded\W*$|(?:daily|monthly|hourly|credits?|quota)\b.{0,40}(?:limit(?:ed)?|exceed|reached|exhausted)|exceeded .{0,40}(?:quota|requests)/i
 
 /**
- * The first row that fits decides; an error that fits none is an answer. Codes and words of geth,
+ * The first row that fits decides; an error that fits none is an answer, but an unexplained one. Codes and words of geth,
  * Erigon, Nethermind, Besu, Reth, anvil and of the hosted services.
  */
 const rows: readonly Row[] = [
@@ -108,6 +108,7 @@ const rows: readonly Row[] = [
 ]
 
 const answer: Row = { means: 'answer' }
+const unexplained: Row = { means: 'answer' }
 const noSuchBlock: Row = { means: 'useless', lacks: 'block' }
 const noMethod: Row = { means: 'lacks_method' }
 
@@ -137,6 +138,13 @@ export function readErrorData(error: RawJson): unknown {
 export const meaningOf = (error: RawJson, params?: RawJson): ErrorMeaning =>
   rowOf(error, params).means
 
+/**
+ * Whether nothing says what the error is about: neither its code nor words that any client is known for. A call that
+ * runs no code of contracts and holds no words of its caller has not brought it about.
+ */
+export const isUnexplained = (error: RawJson, params?: RawJson): boolean =>
+  rowOf(error, params) === unexplained
+
 /** What the node said that it does not have, undefined where the error is about something else. */
 export const lackOf = (error: RawJson, params?: RawJson): Lack | undefined =>
   rowOf(error, params).lacks
@@ -163,7 +171,7 @@ function rowOf(error: RawJson, params: RawJson | undefined): Row {
     rows.find(
       ({ codes, words, under }) =>
         codes?.includes(code) || ((under?.includes(code) ?? true) && fits(words, own, params)),
-    ) ?? answer
+    ) ?? unexplained
   )
 }
 

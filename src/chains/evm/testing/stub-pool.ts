@@ -1,5 +1,5 @@
 import type { NodeStatus } from '../../nodes/status.ts'
-import { meaningOf } from '../pool/node-error.ts'
+import { isFinal } from '../pool/judge.ts'
 import type { EvmNodes } from '../pool/nodes.ts'
 import type { Capability, Head, PoolOutcome, PoolRequest } from '../pool/pool-types.ts'
 import type { StubBlock } from './stub-chain.ts'
@@ -74,14 +74,16 @@ export function createStubPool(
         continue
       const error = node.refuse?.(method, params)
       if (error) {
-        last = { ok: false, error: JSON.stringify(error) }
-        if (meaningOf(last.error) === 'answer' && !isUseless?.(last, name)) return last
+        const refused: PoolOutcome = { ok: false, error: JSON.stringify(error) }
+        if (isFinal({ method, params: asked.params }, refused) && !isUseless?.(refused, name))
+          return refused
+        if (!('ok' in last) || last.ok) last = refused
         continue
       }
       const right = truth(node, method, params)
       const said = node.lie?.(method, structuredClone(right), params)
       const reply = { ok: true as const, result: JSON.stringify(said === undefined ? right : said) }
-      last = reply
+      if (!('ok' in last)) last = reply
       if (!isUseless?.(reply, name)) return reply
     }
     return last
