@@ -22,3 +22,18 @@ it.each<[service: WalletService, seed: number, steps?: number]>([
   const outcome = await runModel(db, { service, seed, steps })
   expect(outcome.compared).toBeGreaterThan(5)
 })
+
+it.each<[service: WalletService, seed: number]>([
+  ['c', 3],
+  ['c', 9],
+  ['c', 1011],
+  ['s', 12],
+  ['p', 6],
+])(
+  '%s agrees with the model after rewinds below the stored blocks, seed %i',
+  async (service, seed) => {
+    const outcome = await runModel(db, { service, seed, steps: 40, rewinds: 0.08 })
+    expect(outcome.compared).toBeGreaterThan(3)
+    expect(outcome.rewinds).toBeGreaterThan(0)
+  },
+)

@@ -7,18 +7,39 @@ import { createWorld } from '../helpers/tracker-world.ts'
 import { readNumbers, runSeeds } from './program.ts'
 
 /** What one run came to. */
-export type ModelOutcome = { compared: number; crashes: number; blocks: number; refills: number }
+export type ModelOutcome = {
+  compared: number
+  crashes: number
+  blocks: number
+  refills: number
+  rewinds: number
+}
 
 /**
- * Lets a chain grow, fork and return to branches that it left, addresses come and go and the tracker die at random statements, and
- * compares every list, balance and notification with a model that computes them from scratch.
+ * Lets a chain grow, fork and return to branches that it left, addresses come and go, the tracker die at random statements and be
+ * rewound below the blocks that are stored, and compares every list, balance and notification with a model that computes them from scratch.
  */
 export const runModel = async (
   db: Db,
-  { service, seed, steps }: { service: WalletService; seed: number; steps: number },
+  {
+    service,
+    seed,
+    steps,
+    rewinds = 0,
+  }: {
+    service: WalletService
+    seed: number
+    steps: number
+    /** The share of the steps in which the tracker is rewound. */
+    rewinds?: number
+  },
 ): Promise<ModelOutcome> => {
   const random = createRandom(seed)
-  const world = await createWorld(db, { service, random, network: `model-${service}-${seed}` })
+  const world = await createWorld(db, {
+    service,
+    random,
+    network: `model-${service}-${seed}${rewinds > 0 ? '-rewound' : ''}`,
+  })
   let compared = 0
   for (let step = 0; step < steps; step++) {
     if (world.chance(0.6)) world.grow()
@@ -28,6 +49,7 @@ export const runModel = async (
     for (let left = world.pick(4); left > 0; left--) await world.change()
     await world.run({ steps: 1 + world.pick(6), deadly: true })
     if (world.chance(0.3)) await world.refill({ deadly: true })
+    if (rewinds > 0 && world.chance(rewinds)) await world.rewind({ deadly: true })
     if (world.chance(0.5)) continue
     if (world.chance(0.5)) await world.refill()
     await world.run()
@@ -41,7 +63,13 @@ export const runModel = async (
   if (world.repairs() > 0)
     throw new Error(`service ${service}, seed ${seed}: ${world.repairs()} balances were corrected`)
   const blocks = world.bench.chain.canonical().length
-  return { compared, crashes: world.crashes(), blocks, refills: world.refills() }
+  return {
+    compared,
+    crashes: world.crashes(),
+    blocks,
+    refills: world.refills(),
+    rewinds: world.rewinds(),
+  }
 }
 
 if (import.meta.main) {
@@ -49,15 +77,20 @@ if (import.meta.main) {
   const database = await startKillableDatabase()
   try {
     const total = await runSeeds(seeds, async (seed) => {
-      const sum = { runs: 0, compared: 0, crashes: 0, blocks: 0, refills: 0 }
+      const sum = { runs: 0, compared: 0, crashes: 0, blocks: 0, refills: 0, rewinds: 0 }
       for (const service of seed % 2 ? (['c'] as const) : (['c', 't', 's', 'p'] as const)) {
-        const outcome = await runModel(database.db, { service, seed, steps })
-        const { compared, crashes, blocks, refills } = outcome
+        const outcome = await runModel(database.db, {
+          ...{ service, seed, steps },
+          // Not in all: after a rewind less is asked of balances for some time.
+          rewinds: seed % 3 === 0 ? 0.08 : 0,
+        })
+        const { compared, crashes, blocks, refills, rewinds } = outcome
         sum.runs++
         sum.compared += compared
         sum.crashes += crashes
         sum.blocks += blocks
         sum.refills += refills
+        sum.rewinds += rewinds
       }
       return sum
     })

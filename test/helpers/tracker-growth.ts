@@ -76,13 +76,21 @@ export const createGrowth = (
     left.push({ number, hash })
     if (left.length > 6) left.shift()
   }
-  const fork = () => {
+  /** The block to which the tracker was rewound: no branch begins below it. */
+  let floor = 0
+  /** Replaces some blocks, or all above the one to which the tracker will be rewound. */
+  const fork = (rewound?: number) => {
     const blocks = chain.canonical()
-    const depth = Math.min(1 + pick(6), blocks.length - 1)
-    leave()
+    floor = rewound ?? floor
+    const deepest = blocks.length - 1 - floor
+    const depth = rewound === undefined ? Math.min(1 + pick(6), deepest) : deepest
+    if (depth < 1 && floor > 0) return
+    if (rewound === undefined) leave()
+    else left.length = 0
     // Some transactions of the branch that is left stand on the new one too.
     const dropped = blocks.slice(-depth).flatMap(({ transactions }) => transactions)
-    const branch = Array.from({ length: 1 + pick(8) }, randomBlock)
+    const least = rewound === undefined ? 1 : depth
+    const branch = Array.from({ length: least + pick(8) }, randomBlock)
     for (const transaction of dropped)
       if (chance(0.3)) branch[pick(branch.length)]!.push({ ...transaction })
     chain.reorganize(depth, branch)

@@ -3,7 +3,7 @@ import { BlockGoneError, ChainUnavailableError } from '../../src/chains/chain.ts
 import type { WalletService } from '../../src/contract/variant.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import type { Db } from '../../src/storage/pg/database.ts'
-import { findCursor } from '../../src/storage/tracking/blocks.ts'
+import { findCursor, listBlocksBelow, trimBlocks } from '../../src/storage/tracking/blocks.ts'
 import { listOpenGaps } from '../../src/storage/tracking/gaps.ts'
 import { acquireLease } from '../../src/storage/tracking/leases.ts'
 import { settleBalances } from '../../src/workers/balances/balances.ts'
@@ -13,6 +13,7 @@ import { HistoryMovedError } from '../../src/workers/tracker/history.ts'
 import { createRefill } from '../../src/workers/tracker/refill.ts'
 import { releasePage } from '../../src/workers/tracker/releasing.ts'
 import { findAncestor, rollBack } from '../../src/workers/tracker/reorg.ts'
+import { planRewind, RewindError, runRewind } from '../../src/workers/tracker/rewind.ts'
 import { storeBeginning, storeBlocks, storeGap } from '../../src/workers/tracker/store.ts'
 import type { TrackerTools } from '../../src/workers/tracker/tools.ts'
 import { CrashError, createFaultyDb } from './faulty-db.ts'
@@ -86,6 +87,7 @@ export const createWorld = async (
   let gapEnd = 0
   let peak = 0
   let refills = 0
+  let rewinds = 0
   let crashes = 0
   let repairs = 0
   const dice = { random, pick, chance }
@@ -265,8 +267,53 @@ export const createWorld = async (
     }
   }
 
+  /** Forgets the newest blocks but some, and goes back below them; the tracker may die meanwhile. */
+  const rewind = async ({ deadly = false } = {}): Promise<void> => {
+    const cursor = await findCursor(db, network_id)
+    if (!cursor || cursor.block_number < 4) return
+    const lowest = cursor.block_number - pick(Math.min(12, cursor.block_number - 2))
+    // Not above the block at which the tracker's branch has begun: an operator has to choose such a one.
+    const below = await listBlocksBelow(db, network_id, lowest, 64)
+    const common = below.find(({ block_number, block_hash }) =>
+      chain.canonical()[block_number]?.hash.equals(block_hash),
+    )
+    if (!common || common.block_number < 1) return
+    const to = common.block_number - pick(Math.min(20, common.block_number))
+    const before = new Date(Number.MAX_SAFE_INTEGER / 2 ** 10)
+    await trimBlocks(db, network_id, { number: lowest, before, lowest })
+    // Only those chains replace blocks. On the others the same ones are stored again.
+    if (service === 'c') fork(to)
+    if (deadly && chance(0.3)) faulty.arm(1 + pick(24))
+    const options = { db: tools.db, clock: systemClock, network_id, chain, to, signal: never }
+    try {
+      await runRewind(options, await planRewind(options))
+      rewinds++
+      gapEnd = to
+    } catch (error) {
+      if (error instanceof CrashError) crashes++
+      else if (!(error instanceof RewindError)) throw error
+    } finally {
+      faulty.disarm()
+    }
+    // Until it is done; another process may have died of it.
+    if ((await findCursor(db, network_id))!.block_number > to) {
+      const again = { ...options, db }
+      await runRewind(again, await planRewind(again))
+      rewinds++
+      gapEnd = to
+    }
+    for (const block of chain.canonical().slice(to + 1)) {
+      const block_hash = block.hash.toString('hex')
+      gapped.delete(block_hash)
+      processed.delete(block_hash)
+    }
+    await noteProgress(cursor.block_number)
+  }
+
   return {
     refill,
+    rewind,
+    rewinds: () => rewinds,
     refilled,
     /** The first head from a block on at which all balances that were due were read. */
     settledFrom: (block: number): number =>

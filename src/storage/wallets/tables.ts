@@ -156,6 +156,8 @@ export const walletTables = {
   balance_reopening: {
     network_id: int2,
     block_number: int8,
+    // Balances of later blocks are first lowered to this one, because those blocks left the chain.
+    lower_to: nullable(int8),
     wallet_id: nullable(uuid),
     address: nullable(bytea),
     asset_id: nullable(uuid),

@@ -11,7 +11,7 @@ import {
   listDueBalances,
 } from '../../storage/balances/changes.ts'
 import { applyPending, findStanding, postponeUnknown } from '../../storage/balances/pending.ts'
-import { reopenPage } from '../../storage/balances/reopening.ts'
+import { isLowering, lowerPage, reopenPage } from '../../storage/balances/reopening.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { awaitCursor } from '../../storage/tracking/blocks.ts'
 import { findLastGap } from '../../storage/tracking/gaps.ts'
@@ -46,6 +46,9 @@ export async function settleBalances(
   if (!standing) return 0
   const head = standing.block_number
   const newest = { number: head, hash: standing.block_hash }
+  // Before any reading: it would be refused as older than what is gone.
+  const lowered = standing.has_reopening ? await lowerBalances(tools) : 0
+  if (lowered > 0) return lowered
   let done = 0
   if (standing.has_pending) done += await write(tools, (trx) => confirmPending(trx, tools, head))
   if (chain.balances === 'delta') {
@@ -86,6 +89,18 @@ export async function settleBalances(
   // One block that cannot be read must not hold up the rest, and must not be kept quiet either.
   if (errors.length > 0) throw errors[0]
   return done
+}
+
+/**
+ * Lowers balances of blocks that are gone to the last one that is left, a page at a time, and says how many it looked at.
+ * It reads none, so it does not wait until the tracker has caught up.
+ */
+export async function lowerBalances(tools: TrackerTools): Promise<number> {
+  const { db, clock, network_id } = tools
+  if (!(await isLowering(db, network_id))) return 0
+  return await write(tools, (trx) =>
+    lowerPage(trx, { network_id, limit: reopenedPerRound, now: new Date(clock.now()) }),
+  )
 }
 
 /** A database transaction under the lease, during which no block is stored. */

@@ -7,9 +7,10 @@ import { findCursor } from '../../storage/tracking/blocks.ts'
 import { acquireLease } from '../../storage/tracking/leases.ts'
 import { ensureAssets } from '../../storage/wallets/assets.ts'
 import { createMonths } from '../janitor/months.ts'
+import { planRewind, runRewind } from '../tracker/rewind.ts'
 import { storeBeginning, storeBlocks, storeGap } from '../tracker/store.ts'
 import type { TrackerTools } from '../tracker/tools.ts'
-import { settleBalances } from './balances.ts'
+import { lowerBalances, settleBalances } from './balances.ts'
 import { reconcilePage } from './reconciling.ts'
 
 const { db, pool } = await freshDatabase()
@@ -110,6 +111,45 @@ describe('balances after blocks that no node has', () => {
       ).toBe(0)
     },
   )
+
+  it('are lowered page by page after a rewind below the stored blocks, and then read again', async () => {
+    const { chain, network_id, tools } = await startWorld('c', 'rewound')
+    const next = async () => {
+      const { number, time } = chain.mine()
+      await createMonths(db)([time])
+      await storeBlocks(tools, [chain.canonical()[number]!])
+    }
+    for (let block = 0; block < 9; block++) await next()
+    await pool.query(
+      'update balance b set as_of_block = 9 from wallet w where w.wallet_id = b.wallet_id and w.network_id = $1',
+      [network_id],
+    )
+    for (const table of ['block', 'balance_reading'])
+      await pool.query(`delete from ${table} where network_id = $1 and block_number < 8`, [
+        network_id,
+      ])
+    const claiming = () =>
+      count(
+        'select count(*) from balance b join wallet w using (wallet_id) where w.network_id = $1 and b.as_of_block > 4',
+        network_id,
+      )
+    const options = { db, clock: systemClock, network_id, chain, to: 4, signal: never }
+    await runRewind(options, await planRewind(options))
+    // The transaction that went back changed no balance, however many there are.
+    expect([await claiming(), await work(network_id)]).toEqual([addresses, 0])
+    expect(await lowerBalances(tools)).toBe(1_000)
+    expect(await claiming()).toBe(addresses - 1_000)
+    // A second one restarts the walk at the lower block, which includes the first.
+    const lower = { ...options, to: 3 }
+    await runRewind(lower, await planRewind(lower))
+    const pages = []
+    for (let looked = 1; looked > 0; pages.push(looked)) looked = await lowerBalances(tools)
+    expect(pages).toEqual([1_000, 1_000, 500, 0])
+    expect(await claiming()).toBe(0)
+    for (let at = 4; at < 10; at++) await storeBlocks(tools, [chain.canonical()[at]!])
+    while ((await settleBalances(tools, never)) > 0);
+    expect([await wrong(network_id), await work(network_id)]).toEqual([0, 0])
+  })
 
   it('are stored once where work to be read ahead and newer work are both confirmed', async () => {
     const { chain, network_id, tools } = await startWorld('c', 'both')

@@ -6,7 +6,7 @@ import { BlockGoneError, ChainUnavailableError } from '../../chains/chain.ts'
 import type { Log } from '../../lib/log.ts'
 import { createOutage } from '../../lib/outage.ts'
 import type { TrackerTools } from '../tracker/tools.ts'
-import { settleBalances } from './balances.ts'
+import { lowerBalances, settleBalances } from './balances.ts'
 import { createPatience } from './patience.ts'
 
 /** The loop that keeps balances up to date beside the one that stores blocks. */
@@ -67,6 +67,8 @@ export function startSettling(options: {
         const time = blockTime
         while (done > 0 && behind <= farBehind && !signal.aborted)
           done = await settleBalances(tools, signal, patience)
+        // Nothing is read far behind, but no balance may claim a block that is gone.
+        while (behind > farBehind && !signal.aborted && (await lowerBalances(tools)) > 0);
         if (time !== undefined && done === 0) {
           options.onSettled?.(time)
           if (blockTime === time) blockTime = undefined

@@ -1,7 +1,7 @@
 import type { BlockHeader } from '../../chains/chain.ts'
 import { expandBacklogs } from '../../storage/balances/backlog.ts'
 import { reopenBalances } from '../../storage/balances/changes.ts'
-import { lowerReopening } from '../../storage/balances/reopening.ts'
+import { lowerReopening, reopenAllBalances } from '../../storage/balances/reopening.ts'
 import { notifyChange } from '../../storage/pg/changes.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import {
@@ -107,8 +107,9 @@ export async function takeBack(
   {
     clock,
     network_id,
+    chain,
     fanOutLimits: limits,
-  }: Pick<TrackerTools, 'clock' | 'network_id' | 'fanOutLimits'>,
+  }: Pick<TrackerTools, 'clock' | 'network_id' | 'chain' | 'fanOutLimits'>,
   ancestor: BlockHeader,
 ): Promise<boolean> {
   const now = new Date(clock.now())
@@ -145,6 +146,12 @@ export async function takeBack(
   const suspect_from = known ? ancestor.number : 0
   await lowerReopening(trx, network_id, ancestor.number)
   await reopenBalances(trx, { network_id, above: ancestor.number, suspect_from, now })
+  // What was read at blocks that are not stored any more is in no list, and chains without reorganizations keep none: then
+  // every balance may be of a block that is gone.
+  if (!known || !chain.reorganizes) {
+    const { number } = ancestor
+    await reopenAllBalances(trx, { network_id, block_number: number, lower_to: number })
+  }
   await retractAll(trx, removed, now)
   await setCursor(trx, {
     network_id,
