@@ -34,6 +34,8 @@ const longestFiles = [
   'test/cli/kill.test.ts',
   'src/workers/tracker/refill.itest.ts',
   'test/cli/start.test.ts',
+  // Waits for the next look of a watch, every 15 s.
+  'test/cli/untracked.test.ts',
   'test/http/bad-requests-t-s-p.test.ts',
   'test/chains/node-failures.test.ts',
   'test/cli/administration.test.ts',
