@@ -45,7 +45,7 @@ const tracker = startTracker({
   ...{ network_id, name: { chain: 'c', network: 'mainnet' }, chain },
 })
 
-/** Starts a process with its share of the tenants; it waits until it is told to begin, and to end. */
+/** Starts a process with its share of the tenants; messages begin and end its load. */
 const startLoad = async (index: number) => {
   const begin = Math.floor((index * tenants) / processes)
   const end = Math.floor(((index + 1) * tenants) / processes)

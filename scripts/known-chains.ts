@@ -27,7 +27,9 @@ const ofEthereum: ReadonlySet<string> = new Set(['sepolia', 'holesky', 'hoodi', 
 // Arbitrum itself these are the chains of its stack in OffchainLabs/arbitrum-token-bridge,
 // packages/arb-token-bridge-ui/src/util/orbitChainsData.json and its history, but one that viem has as a chain of the OP stack.
 const arbitrum: ReadonlySet<number> = new Set([
-  ...[42_161, 42_170, 421_614, 140, 681, 1_625, 1_996, 2_730, 2_911, 12_324, 12_325, 33_139, 41_455],
+  ...[
+    42_161, 42_170, 421_614, 140, 681, 1_625, 1_996, 2_730, 2_911, 12_324, 12_325, 33_139, 41_455,
+  ],
   ...[41_923, 53_456, 53_457, 55_244, 63_157, 98_864, 98_865, 98_866, 98_867, 111_188, 181_228],
   ...[190_415, 631_571, 660_279, 6_985_385, 7_080_969, 37_714_555_429],
 ])
