@@ -7,7 +7,7 @@ import type { RawReceipt } from '../../../src/chains/evm/codec/raw.ts'
 import { encodeTransaction } from '../../../src/chains/evm/codec/transactions.ts'
 import { keccakDigits, listRoot } from '../../../src/chains/evm/codec/trie.ts'
 
-const { base_deposits, mantle_deposit, op_block, scroll_message } = JSON.parse(
+const { base_deposits, mantle_deposit, op_block, ovm_message, scroll_message } = JSON.parse(
   readFileSync(new URL('../../fixtures/evm/rollups.json', import.meta.url), 'utf8'),
 )
 
@@ -26,8 +26,8 @@ it('a block of an OP-style rollup has the hash of its header and the root of its
   expect(`0x${listRoot(encoded).replace(/^0x/, '')}`).toBe(op_block.transactionsRoot)
 })
 
-it('a message of Scroll and a deposit of Mantle have the hashes of their own encodings', () => {
-  for (const transaction of [scroll_message, mantle_deposit])
+it('messages of Scroll and of the first OP stack, and a deposit of Mantle, have the hashes of their encodings', () => {
+  for (const transaction of [scroll_message, ovm_message, mantle_deposit])
     expect(`0x${keccakDigits(encodeTransaction(transaction)!)}`).toBe(transaction.hash)
   // Where the node leaves the field of Mantle out, its hash shows the encoding.
   const { ethValue: _, ...without } = mantle_deposit
