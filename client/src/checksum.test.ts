@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { getAddress } from 'viem'
 import { expect, test } from 'vitest'
-import { isChecksumAddress } from './checksum.ts'
+import { checksumProblem, isChecksumAddress, lowerChecksum } from './checksum.ts'
 import { bodyOf } from './request-body.ts'
 
 const lowerAddress = fc
@@ -20,6 +20,17 @@ test('a checksum is the one of EIP-55', () => {
     }),
     { numRuns: 300 },
   )
+})
+
+test('only a right checksum is lowered, and only a wrong one is a problem', () => {
+  const address = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+  const wrong = address.replace('5aA', '5aa')
+  expect([address, ` ${address}\n`, wrong, address.toLowerCase(), 'x'].map(lowerChecksum)).toEqual([
+    ...[address.toLowerCase(), address.toLowerCase(), wrong, address.toLowerCase(), 'x'],
+  ])
+  expect(checksumProblem(wrong)).toMatch(/checksum .* is wrong/)
+  for (const text of [address, address.toLowerCase(), `0X${address.slice(2)}`, wrong.slice(1)])
+    expect(checksumProblem(text)).toBeUndefined()
 })
 
 test('addresses of a request are sent in lower case, and nothing else of it is changed', () => {

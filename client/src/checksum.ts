@@ -33,6 +33,24 @@ export function isChecksumAddress(text: string): boolean {
   })
 }
 
+/**
+ * An address as the service takes it: one with a right checksum in lower case, without the spaces around it that come with
+ * copying. Every other text is given back as it is.
+ */
+export function lowerChecksum(text: string): string {
+  const trimmed = text.trim()
+  return isChecksumAddress(trimmed) ? trimmed.toLowerCase() : text
+}
+
+/** Says that the checksum of an EVM address is wrong, which is a typing error; undefined for any other text. */
+export function checksumProblem(text: string): string | undefined {
+  const digits = text.trim()
+  const isMixed = shape.test(digits) && /[a-f]/.test(digits.slice(2)) && /[A-F]/.test(digits)
+  return isMixed && !isChecksumAddress(digits)
+    ? 'The checksum of this address (EIP-55) is wrong: it has a typing error.'
+    : undefined
+}
+
 /** The Keccak-256 of a short ASCII text. */
 function digest(text: string): Uint8Array {
   const block = new Uint8Array(200)

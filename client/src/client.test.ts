@@ -27,6 +27,21 @@ describe('a call', () => {
       `)
   })
 
+  test('has addresses with a checksum in lower case, those of a search too', async () => {
+    const { base_url, seen } = await listen((_, response) => reply(response, 200, { results: [] }))
+    const client = createClient({ base_url, ...credential })
+    const address = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+    await client.c.RegisterAddress({ wallet_id: 'w', address })
+    await client.admin.ListSearchResults({ query: ` ${address} ` })
+    const wrong = address.replace('5aA', '5aa')
+    await client.admin.ListSearchResults({ query: wrong })
+    expect(seen.map(({ body }) => JSON.parse(body.toString()))).toEqual([
+      { wallet_id: 'w', address: address.toLowerCase() },
+      { query: address.toLowerCase() },
+      { query: wrong },
+    ])
+  })
+
   test('is signed over nonce, method, path and the raw body', async () => {
     const { base_url, seen } = await listen((_, response) => reply(response, 200, {}))
     const client = createClient({ base_url, ...credential })

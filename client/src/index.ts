@@ -1,4 +1,5 @@
 export type { CallOptions } from './call.ts'
+export { checksumProblem, lowerChecksum } from './checksum.ts'
 export { type ChainClient, type Client, type ClientOptions, createClient } from './client.ts'
 export type { Clock } from './clock.ts'
 export { type ErrorFields, PortolanError } from './error.ts'

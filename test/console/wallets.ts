@@ -1,3 +1,4 @@
+import { getAddress } from 'viem'
 import { expect, test } from 'vitest'
 import { waitFor } from '../helpers/wait-for.ts'
 import type { World } from './world.ts'
@@ -60,6 +61,36 @@ export function testWallets(world: World): void {
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')
     await page.waitForFunction(() => document.activeElement?.tagName === 'MAIN')
+    expect(clean(watched)).toEqual({ errors: [], others: [] })
+  })
+
+  test('an address with a checksum is found, and gets coin of the faucet', async () => {
+    const watched = await open('light', 1440, 900)
+    const { page } = watched
+    await signIn(watched, admin)
+    const checksum = getAddress(address)
+    const letter = /[a-f]/i.exec(checksum.slice(2))![0]
+    const other = letter === letter.toUpperCase() ? letter.toLowerCase() : letter.toUpperCase()
+    const wrong = `0x${checksum.slice(2).replace(letter, other)}`
+    const box = page.getByLabel('Search addresses, transactions, wallets and webhooks')
+    await box.fill(checksum)
+    await page.locator('.search-results a').first().waitFor()
+    await box.fill(wrong)
+    await page.locator('.search-results').getByText('checksum').waitFor()
+
+    await visit(page, 'local')
+    await page.getByLabel('Chain', { exact: true }).selectOption('c')
+    const field = page.locator('#faucet-address')
+    await waitFor(
+      'the address of a wallet is suggested',
+      async () => (await field.inputValue()) !== '',
+    )
+    await field.fill(wrong)
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByText('The checksum of this address').waitFor()
+    await field.fill(checksum)
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByText('Sent:').waitFor({ timeout: 60_000 })
     expect(clean(watched)).toEqual({ errors: [], others: [] })
   })
 

@@ -1,4 +1,4 @@
-import type { Client, ItemOf } from '@portolan/client'
+import { type Client, checksumProblem, type ItemOf } from '@portolan/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Link } from '../components/link.tsx'
 import { Problem } from '../components/problem.tsx'
@@ -79,7 +79,9 @@ export function Search() {
       }}
     >
       <Problem error={error} />
-      {results?.length === 0 && <p>Nothing here has this name, address or hash.</p>}
+      {results?.length === 0 && (
+        <p>{checksumProblem(query) ?? 'Nothing here has this name, address or hash.'}</p>
+      )}
       {results?.map((result) => (
         <Link key={`${result.kind}${result.chain}${result.id}`} to={placeOf(account, result)}>
           <Badge tone="sea">{result.kind}</Badge>

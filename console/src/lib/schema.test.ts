@@ -24,6 +24,23 @@ const schema: JsonSchema = {
 }
 const fields = fieldsOf(schema)
 
+test('an address with a checksum fits a field of lower-case digits, one with a wrong checksum does not', () => {
+  const hex = { type: 'string', pattern: '^0x[a-f0-9]{40}$', description: '0x and 40 digits' }
+  const form = fieldsOf({ properties: { address: hex, addresses: { type: 'array', items: hex } } })
+  const address = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+  const lower = address.toLowerCase()
+  const wrong = address.replace('5aA', '5aa')
+  expect(requestOf(form, { address, addresses: `${lower}\n${address}` })).toEqual({
+    request: { address: lower, addresses: [lower, lower] },
+    problems: [],
+  })
+  const { problems } = requestOf(form, { address: wrong, addresses: wrong })
+  expect(problems).toEqual([
+    { field: 'address', detail: expect.stringContaining('checksum') },
+    { field: 'addresses', detail: expect.stringMatching(/^line 1: .*checksum/) },
+  ])
+})
+
 test('every property becomes a field of its kind', () => {
   expect(
     fields.map(({ name, kind, required, needsOne }) => ({ name, kind, required, needsOne })),

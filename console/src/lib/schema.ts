@@ -1,3 +1,5 @@
+import { checksumProblem, lowerChecksum } from '@portolan/client'
+
 /** The part of JSON Schema that requests of the service use. */
 export type JsonSchema = {
   type?: string | readonly string[]
@@ -147,14 +149,19 @@ function enteredValue(field: FormField, values: FormValues, problems: FieldProbl
     const lines = (Array.isArray(value) ? value : String(value ?? '').split(/[\s,]+/)).filter(
       Boolean,
     )
-    const bad = lines.findIndex((line) => !fits(field.pattern, line))
-    if (bad >= 0) complain(`line ${bad + 1} does not have the form: ${field.description}`)
-    return lines.length > 0 ? lines : undefined
+    const found = lines.map((line) => inForm(field.pattern, line))
+    const bad = found.findIndex((line) => !fits(field.pattern, line))
+    if (bad >= 0)
+      complain(
+        `line ${bad + 1}${wrongChecksum(found[bad]!) ?? ` does not have the form: ${field.description}`}`,
+      )
+    return found.length > 0 ? found : undefined
   }
-  const text = typeof value === 'string' ? value.trim() : ''
+  const text = inForm(field.pattern, typeof value === 'string' ? value.trim() : '')
   if (text === '') return undefined
   if (field.kind === 'integer') return integerOf(field, text, complain)
-  if (!fits(field.pattern, text)) complain(field.description || 'does not have the form')
+  if (!fits(field.pattern, text))
+    complain(checksumProblem(text) ?? (field.description || 'does not have the form'))
   return text
 }
 
@@ -175,6 +182,15 @@ function integerOf(
 
 const fits = (pattern: string | undefined, text: string): boolean =>
   pattern === undefined || new RegExp(pattern, 'u').test(text)
+
+// EVM addresses come with a checksum from explorers; the service takes lower case.
+const inForm = (pattern: string | undefined, text: string): string =>
+  fits(pattern, text) ? text : lowerChecksum(text)
+
+const wrongChecksum = (text: string): string | undefined => {
+  const problem = checksumProblem(text)
+  return problem && `: ${problem}`
+}
 
 /** The complaints about a field, or about something in it: `addresses[3]` belongs to `addresses`. */
 export const problemsOf = (problems: readonly FieldProblem[], path: string): FieldProblem[] =>

@@ -1,3 +1,4 @@
+import { checksumProblem, lowerChecksum } from '../../../client/src/checksum.ts'
 import type { Path } from '../../app/config/problem.ts'
 import type { Family } from '../../chains/chain.ts'
 import { families } from '../../chains/registry.ts'
@@ -24,8 +25,9 @@ export function canonical(
 ): string | undefined {
   // The service prints addresses in one form only, so the comparison with stored ones needs that
   // form.
-  const parsed = family.parseAddress(text)
+  const parsed = family.parseAddress(service === 'c' ? lowerChecksum(text) : text)
   if (parsed.ok) return family.formatAddress(parsed.bytes)
-  tools.refuse(path, `is not an address of this chain: ${parsed.detail}`)
+  const problem = service === 'c' ? checksumProblem(text) : undefined
+  tools.refuse(path, `is not an address of this chain: ${problem ?? parsed.detail}`)
   return undefined
 }

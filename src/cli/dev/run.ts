@@ -1,3 +1,4 @@
+import { checksumProblem, lowerChecksum } from '../../../client/src/checksum.ts'
 import { readConnectionFile } from '../call/target.ts'
 import { CliError } from '../cli-error.ts'
 import { type GlobalOptions, print, type Shell } from '../shell.ts'
@@ -11,7 +12,11 @@ export async function fund(
   request: { chain: string; address: string; amount: bigint | undefined },
   options: GlobalOptions,
 ): Promise<void> {
-  const { chain, address, amount } = request
+  const { chain, amount } = request
+  const isEvm = chain === 'c' || chain === 'q'
+  const problem = isEvm ? checksumProblem(request.address) : undefined
+  if (problem !== undefined) throw new CliError(`address: ${problem}`)
+  const address = isEvm ? lowerChecksum(request.address) : request.address
   const { transaction_hash } = await post<{ transaction_hash: string }>(shell, options, 'faucet', {
     chain,
     address,

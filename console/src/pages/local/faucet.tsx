@@ -1,3 +1,4 @@
+import { checksumProblem, lowerChecksum } from '@portolan/client'
 import { useState } from 'preact/hooks'
 import { useAccount, useApp } from '../../app/context.ts'
 import { Panel } from '../../components/layout.tsx'
@@ -33,8 +34,12 @@ export function Faucet() {
     const { decimals } = coinOf(chain)
     const amount = parseUnits(field('amount'), decimals)
     if (!amount) throw new Error(`The amount is a number with at most ${decimals} decimals.`)
+    const isEvm = chain.kind === 'evm'
+    const problem = isEvm ? checksumProblem(field('address')) : undefined
+    if (problem !== undefined) throw new Error(problem)
+    const address = isEvm ? lowerChecksum(field('address')) : field('address')
     const answer = await devCall(baseUrl, 'faucet', {
-      ...{ chain: chain.chain, address: field('address'), amount: `${amount}` },
+      ...{ chain: chain.chain, address, amount: `${amount}` },
     })
     setHash(String(answer.transaction_hash))
   })
