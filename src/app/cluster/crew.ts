@@ -10,6 +10,7 @@ import type { Channel, Handlers } from './channel.ts'
 import { type Member, startMember } from './member.ts'
 import type { StartedMessage, StartMessage } from './messages.ts'
 import { type PartPlan, requestRoles } from './part.ts'
+import { createSlots } from './slots.ts'
 
 /** A process as the operator sees it. */
 export type ShownProcess = {
@@ -58,8 +59,6 @@ type Place = {
 const firstPauseMs = 100
 const lastPauseMs = 10_000
 const steadyMs = 60_000
-// A filter id has one byte for the slot, and zero is not used.
-const slots = 255
 const groupSignalMs = 200
 
 /** Starts all processes, and from then on replaces each that ends. */
@@ -72,13 +71,12 @@ export async function startCrew(options: CrewOptions): Promise<Crew> {
       ...{ plan, member: undefined, restarts: 0, failures: 0, isReplacing: false },
     }),
   )
-  let lastSlot = 0
+  const slots = createSlots()
   let port: number | undefined
   let first: StartedMessage | undefined
 
   const begin = async (place: Place): Promise<void> => {
-    lastSlot = (lastSlot % slots) + 1
-    const plan: PartPlan = { ...place.plan, slot: lastSlot }
+    const plan: PartPlan = { ...place.plan, slot: slots.take() }
     const signal = options.signal
       ? AbortSignal.any([options.signal, stopping.signal])
       : stopping.signal
@@ -90,7 +88,11 @@ export async function startCrew(options: CrewOptions): Promise<Crew> {
       }),
       onEnded: () => onEnded(plan),
       hasOthers: () => members().some((one) => one.plan.slot !== plan.slot && isServing(one.plan)),
+    }).catch((error: unknown) => {
+      slots.release(plan.slot)
+      throw error
     })
+    void member.ended.then(() => slots.release(plan.slot))
     // Of the processes that serve requests: the first one chooses the port.
     if (isServing(place.plan)) {
       port ??= started.port

@@ -34,6 +34,7 @@ import { mergeStatus } from './merge-status.ts'
 import type { StartMessage } from './messages.ts'
 import { createNetworkBoard } from './network-board.ts'
 import { growsByItself, type PartPlan, requestRoles, sharesPort, workersOf } from './part.ts'
+import { wholeSlot } from './slots.ts'
 
 // A process that does not answer in time is left out of the view, not waited for.
 const viewTimeoutMs = 10_000
@@ -299,9 +300,8 @@ export async function startSupervisor(
 }
 
 const background = 'background'
-// All roles in the process of the supervisor. A crew counts its slots from 1.
+// All roles in the process of the supervisor.
 const whole = 'service'
-const wholeSlot = 255
 
 const shown = ({ plan: { name, roles }, pid, started_time }: Member): ShownProcess => ({
   ...{ name, roles, state: 'running', pid: pid ?? null, restarts: 0 },
