@@ -14,6 +14,11 @@ test('the pauses are those of the standard, and after ten attempts there is none
   expect(at(10)).toBeUndefined()
 })
 
+test('they are about three days in all', () => {
+  const hours = retryPauses.reduce((sum, pause) => sum + pause, 0) / 3_600_000
+  expect([hours * 0.8, hours, hours * 1.2].map(Math.round)).toEqual([60, 76, 91])
+})
+
 test('each is up to a fifth shorter or longer', () => {
   expect([at(1, 0), at(1, 1)]).toEqual([4, 6])
   expect([at(9, 0), at(9, 1)]).toEqual([69_120, 103_680])
