@@ -129,8 +129,8 @@ function take<answer>(
 }
 
 /**
- * The receipts, while the block is traced. A trace that is too large ends a WebSocket and the calls
- * beside it: then they are asked for once more after it.
+ * The receipts, while the block is traced. A trace that is far too large may end the only WebSocket that a node allows, and the
+ * calls beside it: then they are asked for once more after it.
  */
 const fetchReceiptsBeside = async (
   tools: Tools,

@@ -35,7 +35,7 @@ export type PoolRequest = {
   timeoutMs?: number
   /**
    * Strings of the answer that have more bytes are replaced by `"~"` while it is read and do not count
-   * towards its largest size (over HTTP; a WebSocket message comes as a whole).
+   * towards its largest size.
    */
   longestString?: number
   /**

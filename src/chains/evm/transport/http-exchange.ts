@@ -4,7 +4,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { Dispatcher } from 'undici'
 import { failureOfStatus } from './http-status.ts'
-import { createStringCutter } from './string-cutter.ts'
+import { createStringCutter, cutFactor } from './string-cutter.ts'
 import type { TransportFailure } from './transport.ts'
 
 /** A body that came back whole. A status other than 2xx comes with the failure it stands for. */
@@ -28,9 +28,6 @@ export type PostOptions = {
   longestString?: number | undefined
   now(): number
 }
-
-// What is left out takes no memory, but time and bandwidth.
-const cutFactor = 16
 
 // The body of a failure is read only in case it holds a JSON-RPC error.
 // Of a page of HTML from a proxy the rest is not read.

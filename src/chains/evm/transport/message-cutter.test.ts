@@ -1,37 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { type Frame, readFrames, writeFrame } from '../testing/ws-frames.ts'
 import { createMessageCutter, idOfCut } from './message-cutter.ts'
 
-type Frame = { opcode: number; isFinal: boolean; payload: Buffer }
-
-/** A frame as a server sends it, with any of the allowed lengths of its header. */
-const write = ({ opcode, isFinal, payload }: Frame): Buffer => {
-  const { length } = payload
-  const first = (isFinal ? 0x80 : 0) + opcode
-  const header = Buffer.alloc(length < 126 ? 2 : length < 65_536 ? 4 : 10)
-  header[0] = first
-  header[1] = length < 126 ? length : length < 65_536 ? 126 : 127
-  if (header.length === 4) header.writeUInt16BE(length, 2)
-  if (header.length === 10) header.writeBigUInt64BE(BigInt(length), 2)
-  return Buffer.concat([header, payload])
-}
-/** The frames in bytes that are whole. */
-const read = (bytes: Buffer): Frame[] => {
-  const frames: Frame[] = []
-  for (let at = 0; at < bytes.length; ) {
-    const short = bytes[at + 1]!
-    const [from, length] =
-      short < 126
-        ? [at + 2, short]
-        : short === 126
-          ? [at + 4, bytes.readUInt16BE(at + 2)]
-          : [at + 10, Number(bytes.readBigUInt64BE(at + 2))]
-    const payload = bytes.subarray(from, from + length)
-    frames.push({ opcode: bytes[at]! % 16, isFinal: bytes[at]! >= 0x80, payload })
-    at = from + length
-  }
-  return frames
-}
 /** The whole messages of frames, and the control frames between them. */
 const messagesOf = (frames: readonly Frame[]): { opcode: number; payload: Buffer }[] => {
   const messages: { opcode: number; payload: Buffer }[] = []
@@ -73,7 +44,7 @@ describe('the message cutter', () => {
             return hasPing ? [frame, ping] : [frame]
           }),
         )
-        const bytes = Buffer.concat(frames.map(write))
+        const bytes = Buffer.concat(frames.map(writeFrame))
         const cutIds: { head: Buffer; tail: Buffer }[] = []
         const cut = createMessageCutter({
           ...{ maxBytes, maxDropBytes: 10_000, onEndless: () => expect.unreachable() },
@@ -89,7 +60,7 @@ describe('the message cutter', () => {
         const data = sent.filter(({ opcode }) => opcode < 8)
         const fits = data.filter(({ payload }) => payload.length <= maxBytes)
         const tooLarge = data.filter(({ payload }) => payload.length > maxBytes)
-        const received = messagesOf(read(out))
+        const received = messagesOf(readFrames(out))
         const whole = received.filter(({ opcode }) => opcode < 8)
         // What was passed on of a message before it exceeded the limit is a beginning of it.
         expect(whole.filter((one) => fits.some((own) => own.payload.equals(one.payload)))).toEqual(
@@ -118,8 +89,8 @@ describe('the message cutter', () => {
       ...{ maxBytes, maxDropBytes: 1, onCut: () => {}, onEndless: () => {} },
     })
     const chunk = Buffer.concat([
-      write({ opcode: 1, isFinal: true, payload: Buffer.alloc(200) }),
-      write({ opcode: 9, isFinal: true, payload: Buffer.alloc(0) }),
+      writeFrame({ opcode: 1, isFinal: true, payload: Buffer.alloc(200) }),
+      writeFrame({ opcode: 9, isFinal: true, payload: Buffer.alloc(0) }),
     ])
     const [only, ...others] = cut(chunk)
     expect([only!.buffer, only!.length, others]).toEqual([chunk.buffer, chunk.length, []])
@@ -133,9 +104,9 @@ describe('the message cutter', () => {
         isEndless = true
       },
     })
-    const frame = write({ opcode: 1, isFinal: false, payload: Buffer.alloc(900) })
+    const frame = writeFrame({ opcode: 1, isFinal: false, payload: Buffer.alloc(900) })
     expect([cut(frame), isEndless]).toEqual([[], false])
-    cut(write({ opcode: 0, isFinal: false, payload: Buffer.alloc(200) }))
+    cut(writeFrame({ opcode: 0, isFinal: false, payload: Buffer.alloc(200) }))
     expect(isEndless).toBe(true)
   })
 })

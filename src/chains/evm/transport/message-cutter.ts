@@ -1,6 +1,8 @@
 // A reader of WebSocket frames in front of that of `ws`. Its gain is not time: `ws` knows only `maxPayload`, which ends the
 // connection and fails every call under way (`pool/large-replies.test.ts`). Frames below the limit pass as they are.
 
+import { headerSizeOf, payloadLengthOf } from './frame-header.ts'
+
 /** Takes messages over a limit out of the bytes that a WebSocket server sends. */
 export type MessageCutter = (chunk: Buffer) => readonly Buffer[]
 
@@ -67,7 +69,7 @@ export function createMessageCutter(options: {
   const openFrame = (): boolean => {
     isData = header[0]! % 16 < 8
     isFinal = header[0]! >= 0x80
-    left = lengthOf(header)
+    left = payloadLengthOf(header)
     if (!isData || isDropped) return false
     size += left
     isDropped = size > maxBytes
@@ -98,9 +100,9 @@ export function createMessageCutter(options: {
       }
       const start = at
       const isHeld = headerLength > 0
-      while (at < chunk.length && headerLength < sizeOf(header, headerLength))
+      while (at < chunk.length && headerLength < headerSizeOf(header, headerLength))
         header[headerLength++] = chunk[at++]!
-      if (headerLength < sizeOf(header, headerLength)) {
+      if (headerLength < headerSizeOf(header, headerLength)) {
         // The rest of the header comes with the next chunk.
         flush(start)
         return out
@@ -135,20 +137,6 @@ function endOfWhole(chunk: Buffer, maxBytes: number): number {
     whole = end
   }
   return whole
-}
-
-/** The length of the header, computed from its first bytes. */
-function sizeOf(header: Buffer, known: number): number {
-  if (known < 2) return 2
-  const length = header[1]! & 0x7f
-  const mask = header[1]! >= 0x80 ? 4 : 0
-  return (length === 127 ? 10 : length === 126 ? 4 : 2) + mask
-}
-
-function lengthOf(header: Buffer): number {
-  const length = header[1]! & 0x7f
-  if (length < 126) return length
-  return length === 126 ? header.readUInt16BE(2) : Number(header.readBigUInt64BE(2))
 }
 
 const idInHead =

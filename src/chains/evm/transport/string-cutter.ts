@@ -6,6 +6,9 @@ const backslash = 0x5c
 // Not empty: an error text must still read as an error.
 const stub = Buffer.from('"~')
 
+/** How many times its largest size may be received of a reply whose strings are cut: no memory, but time and bandwidth. */
+export const cutFactor = 16
+
 /**
  * Makes a function that takes a JSON text in parts and gives each part with every string longer than
  * `longest` bytes replaced by `"~"`. What is left out takes no memory: the inputs of a call trace can

@@ -3,21 +3,23 @@ import { expect, onTestFinished, test } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { systemClock } from '../../../lib/clock.ts'
 import { createTimers } from './timers.ts'
-import type { TransportOutcome } from './transport.ts'
+import type { TransportCall, TransportOutcome } from './transport.ts'
 import { createWsTransport } from './ws-transport.ts'
 
 const maxReplyBytes = 10_000
 
 /** A node whose replies the test writes. */
-const start = async () => {
+const start = async ({ maxConnections = 10, isPolite = false } = {}) => {
   const timers = createTimers(systemClock)
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  const verifyClient = () => !isPolite || sockets.length < maxConnections
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', verifyClient })
   await once(server, 'listening')
   const sockets: WebSocket[] = []
-  const asked: { id: number; method: string }[] = []
+  const asked: { id: number; method: string; socket: WebSocket }[] = []
   server.on('connection', (socket) => {
+    if (sockets.length === maxConnections) return socket.terminate()
     sockets.push(socket)
-    socket.on('message', (data) => asked.push(JSON.parse(String(data))))
+    socket.on('message', (data) => asked.push({ ...JSON.parse(String(data)), socket }))
   })
   const closes: string[] = []
   const { promise: opened, resolve } = Promise.withResolvers<void>()
@@ -41,12 +43,14 @@ const start = async () => {
     server.close()
   })
   await opened
-  const call = async (method: string) => {
+  const call = async (method: string, options: Partial<TransportCall> = {}) => {
     const { promise, resolve } = Promise.withResolvers<TransportOutcome>()
     const before = asked.length
-    transport.send({ method, params: '[]', timeoutMs: 20_000, idempotent: true, done: resolve })
+    const usual = { params: '[]', timeoutMs: 20_000, idempotent: true }
+    transport.send({ method, ...usual, ...options, done: resolve })
     await expect.poll(() => asked.length).toBe(before + 1)
-    return { id: asked.at(-1)!.id, outcome: promise }
+    const { id, socket } = asked.at(-1)!
+    return { id, socket, outcome: promise }
   }
   return { call, closes, sockets, socket: sockets[0]! }
 }
@@ -104,4 +108,67 @@ test('where such a reply does not show its id, the likeliest calls count as fail
   socket.send(`{"jsonrpc":"2.0","result":"${'ab'.repeat(5 * maxReplyBytes)}","id":${trace.id}}`)
   expect(await trace.outcome).toEqual(isTooLarge)
   expect(await small.outcome).toMatchObject({ failed: 'interrupted' })
+})
+
+test('an answer whose long strings are not needed comes over a connection of its own, at any length of them', async () => {
+  const { call, closes, sockets, socket } = await start()
+  const trace = await call('debug_traceTransaction', { longestString: 100 })
+  const other = await call('eth_chainId')
+  expect([other.socket === socket, trace.socket === sockets[1]]).toEqual([true, true])
+  const input = 'ab'.repeat(3 * maxReplyBytes)
+  // Its beginning is there, and the call over the first connection is answered nevertheless.
+  trace.socket.send(`{"jsonrpc":"2.0","id":${trace.id},"result":{"input":"${input}`, { fin: false })
+  socket.send(`{"jsonrpc":"2.0","id":${other.id},"result":"0x1"}`)
+  expect(await other.outcome).toEqual({ ok: true, result: '"0x1"' })
+  trace.socket.send(`${input}","to":"0x5"}}`)
+  expect(await trace.outcome).toEqual({ ok: true, result: '{"input":"~","to":"0x5"}' })
+  const whole = await call('debug_traceTransaction')
+  expect(whole.socket).toBe(socket)
+  socket.send(`{"jsonrpc":"2.0","id":${whole.id},"result":"${'a'.repeat(200)}"}`)
+  expect(await whole.outcome).toEqual({ ok: true, result: `"${'a'.repeat(200)}"` })
+  expect([closes, sockets.length]).toEqual([[], 2])
+})
+
+test('what is still too large without them fails its call only, and what has no end the second connection only', async () => {
+  const { call, closes, sockets } = await start()
+  const many = await call('debug_traceTransaction', { longestString: 100 })
+  const small = await call('trace_transaction', { longestString: 100 })
+  const frames = JSON.stringify(Array.from({ length: maxReplyBytes / 4 }, () => 'short'))
+  many.socket.send(`{"jsonrpc":"2.0","id":${many.id},"result":${frames}}`)
+  expect(await many.outcome).toEqual(isTooLarge)
+  const endless = await call('debug_traceTransaction', { longestString: 100 })
+  const text = `{"jsonrpc":"2.0","id":${endless.id},"result":"${'ab'.repeat(9 * maxReplyBytes)}"}`
+  endless.socket.send(text)
+  expect(await endless.outcome).toEqual(isTooLarge)
+  expect(await small.outcome).toMatchObject({ failed: 'interrupted' })
+  const again = await call('debug_traceTransaction', { longestString: 100 })
+  expect([closes, sockets.length, again.socket === sockets[2]]).toEqual([[], 3, true])
+})
+
+test.each([
+  ['refuses', true],
+  ['closes', false],
+])('a node that %s a second connection answers over the first one', async (_, isPolite) => {
+  const { call, closes, socket } = await start({ maxConnections: 1, isPolite })
+  for (let turn = 0; turn < 2; turn++) {
+    const trace = await call('debug_traceTransaction', { longestString: 100 })
+    expect(trace.socket).toBe(socket)
+    socket.send(`{"jsonrpc":"2.0","id":${trace.id},"result":{}}`)
+    expect(await trace.outcome).toEqual({ ok: true, result: '{}' })
+  }
+  expect(closes).toEqual([])
+})
+
+test('a second connection that has brought nothing in time is replaced', async () => {
+  const { call, closes, sockets } = await start()
+  const other = await call('trace_transaction', { longestString: 100 })
+  const late = await call('debug_traceTransaction', { longestString: 100, timeoutMs: 50 })
+  expect(await late.outcome).toMatchObject({ failed: 'timeout' })
+  const next = await call('debug_traceTransaction', { longestString: 100 })
+  expect([late.socket === sockets[1], next.socket === sockets[2]]).toEqual([true, true])
+  // It ends after the last call that it has.
+  other.socket.send(`{"jsonrpc":"2.0","id":${other.id},"result":{}}`)
+  expect(await other.outcome).toEqual({ ok: true, result: '{}' })
+  await expect.poll(() => other.socket.readyState).toBe(other.socket.CLOSED)
+  expect(closes).toEqual([])
 })

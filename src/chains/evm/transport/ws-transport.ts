@@ -1,277 +1,143 @@
-// All calls to a node over one WebSocket. The reader of the `ws` package ends the connection at a message that is too
-// large, which would fail every call under way; a filter in front of it drops such a message and fails its call only.
+// The way to a node over WebSockets: one connection that carries all calls and pushes, and a second one for answers whose long
+// strings are left out, such as traces. A trace may be hundreds of megabytes of which little is read: on the first connection every
+// call and every probe would wait behind it.
 
-import { isUtf8 } from 'node:buffer'
-import type { Duplex } from 'node:stream'
-import WebSocket from 'ws'
 import type { Clock } from '../../../lib/clock.ts'
-import { type CutMessage, createMessageCutter, idOfCut } from './message-cutter.ts'
-import { type OneReply, scanOneReplyInTurns, type WholeOf } from './reply-scanner.ts'
 import type { Timer, Timers } from './timers.ts'
-import {
-  badReply,
-  lateAfter,
-  type Transport,
-  type TransportCall,
-  type TransportFailure,
-  type TransportOptions,
-  type TransportOutcome,
-  toRequestText,
-} from './transport.ts'
-
-type Entry = { call: TransportCall; id: number; timer: Timer }
+import type { Transport, TransportCall, TransportFailure, TransportOptions } from './transport.ts'
+import { openWsConnection, type WsConnection } from './ws-connection.ts'
 
 const firstRetryMs = 100
 const longestRetryMs = 5_000
 // Beyond that calls wait in the pool, where another node can take them.
 const maxInFlight = 1_000
-// The code that the `ws` package gives the same fault.
-const tooLarge = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH'
-// A node that does not read: its calls go to others, instead of into memory.
-const maxUnsentBytes = 16 * 1024 * 1024
-// A reply that is longer than this many times the limit ends the connection: dropping it would hold up the
-// other calls for too long.
-const maxDropFactor = 4
+/** How long the first connection serves all calls after a node has refused a second one. */
+const refusedMs = 60_000
 
-// An id is a place plus a multiple of this: the remainder finds the call, the rest shows a late answer.
-const slotBits = 2 ** 16
+const unsent: TransportFailure = { failed: 'connect', detail: 'not connected' }
 
-// Answers whose size the transactions of others decide.
-const isTrace = (method: string): boolean => /^(?:debug|trace)_/.test(method)
-const isLarge = (method: string): boolean =>
-  /^txpool_|_(?:getLogs|getFilterLogs|getBlockReceipts|getBlockBy(?:Number|Hash)|call)$/.test(
-    method,
-  )
+/** What connections to one node are made of. */
+export type WsOptions = TransportOptions & {
+  timers: Timers
+  clock: Clock
+  random(): number
+  onOpen(): void
+  /** Called with the parsed params of every push of the node. */
+  onPush(params: unknown): void
+}
 
-/** One WebSocket to a node that carries all calls; it connects again by itself. */
-export function createWsTransport(
-  options: TransportOptions & {
-    timers: Timers
-    clock: Clock
-    random(): number
-    onOpen(): void
-    /** Called with the parsed params of every push of the node. */
-    onPush(params: unknown): void
-  },
-): Transport {
+/** WebSockets to a node; they connect again by themselves. */
+export function createWsTransport(options: WsOptions): Transport {
   const { timers } = options
-  const pending = createPendingCalls<Entry>()
-  let socket: WebSocket | undefined
-  let stream: Duplex | undefined
+  let connection: WsConnection | undefined
   let retryMs = firstRetryMs
-  // All frames of one turn of the event loop leave in one write instead of one system call each.
-  let isCorked = false
   let retryTimer: Timer | undefined
   let isStopped = false
 
   const connect = (): void => {
-    const attempt = new WebSocket(options.url, {
-      headers: options.headers,
-      perMessageDeflate: false,
-      // Checked once for the whole message instead.
-      skipUTF8Validation: true,
-      handshakeTimeout: options.connectTimeoutMs,
-      // Larger messages do not get this far; see `cutMessages`.
-      maxPayload: options.maxReplyBytes,
-      followRedirects: false,
-    })
-    let problem = ''
-    attempt.on('upgrade', (response) => {
-      stream = response.socket
-    })
-    attempt.on('open', () => {
-      if (isStopped) return attempt.terminate()
-      socket = attempt
-      if (stream)
-        cutMessages(stream, ({ head }) => {
-          if (problem === tooLarge) return
-          problem = tooLarge
-          failCut({ head, tail: Buffer.alloc(0) })
-          attempt.terminate()
-        })
-      retryMs = firstRetryMs
-      options.onOpen()
-    })
-    attempt.on('message', (data, isBinary) => receive(data as Buffer, isBinary))
-    attempt.on('error', (error) => {
-      problem = 'code' in error ? `${error.code}` : 'handshake refused'
-      if (problem === tooLarge) failCut({ head: Buffer.alloc(0), tail: Buffer.alloc(0) })
-      // A polite goodbye would wait until the node has sent what is too much.
-      attempt.terminate()
-    })
-    attempt.on('close', (code) => lose(problem || `closed with ${code}`))
-  }
-
-  /** Puts the filter between the socket and the reader of `ws`, which would end the connection. */
-  const cutMessages = (duplex: Duplex, onEndless: (message: CutMessage) => void): void => {
-    const [read, ...others] = duplex.listeners('data')
-    // With another version of `ws` the listeners may differ. Then the connection works without the filter, as it does
-    // elsewhere; `large-replies.test.ts` would fail.
-    if (!read || others.length > 0) return
-    const cut = createMessageCutter({
-      maxBytes: options.maxReplyBytes,
-      maxDropBytes: maxDropFactor * options.maxReplyBytes,
-      onCut: failCut,
-      onEndless,
-    })
-    duplex.removeAllListeners('data')
-    duplex.on('data', (chunk: Buffer) => {
-      for (const bytes of cut(chunk)) read.call(duplex, bytes)
+    connection = openWsConnection({
+      ...options,
+      onOpen: () => {
+        retryMs = firstRetryMs
+        options.onOpen()
+      },
+      onClose: (reason) => {
+        connection = undefined
+        options.onClose(reason)
+        if (isStopped) return
+        // Half of the pause is random, so that the processes of an installation do not connect at the same moment.
+        retryTimer = timers.after(retryMs * (0.5 + options.random() / 2), connect)
+        retryMs = Math.min(retryMs * 2, longestRetryMs)
+      },
     })
   }
 
-  /** Fails the call whose reply was dropped; where its id is unknown, the calls that may have had it. */
-  const failCut = (message: CutMessage): void => {
-    const outcome: TransportFailure = {
-      failed: 'too_large',
-      detail: `more than ${options.maxReplyBytes} bytes`,
-    }
-    const id = idOfCut(message)
-    const entries = id === undefined ? suspects() : []
-    if (id !== undefined) finish(id, outcome)
-    for (const entry of entries) finish(entry.id, outcome)
+  const send = (call: TransportCall): void => {
+    if (connection?.isOpen()) connection.send(call)
+    else setImmediate(() => call.done(unsent))
   }
-
-  /** The calls under way that are the likeliest to have a very large reply. */
-  const suspects = (): Entry[] => {
-    const calls = [...pending.values()]
-    const traces = calls.filter(({ call }) => isTrace(call.method))
-    const large = traces.length > 0 ? traces : calls.filter(({ call }) => isLarge(call.method))
-    return large.length > 0 ? large : calls
-  }
-
-  const lose = (reason: string): void => {
-    socket = undefined
-    stream = undefined
-    isCorked = false
-    // Before the calls: none of them, and none that waits, is given to this node before it is connected again.
-    options.onClose(reason)
-    // The call with the large reply has failed already. The others are repeated, here or elsewhere.
-    const failed = reason === tooLarge ? 'interrupted' : 'closed'
-    for (const entry of [...pending.values()]) finish(entry.id, { failed, detail: reason })
-    if (isStopped) return
-    // Half of the pause is random, so that the processes of an installation do not connect at the same moment.
-    retryTimer = timers.after(retryMs * (0.5 + options.random() / 2), connect)
-    retryMs = Math.min(retryMs * 2, longestRetryMs)
-  }
-
-  const finish = (id: number, outcome: TransportOutcome): void => {
-    const entry = pending.take(id)
-    if (!entry) return
-    timers.cancel(entry.timer)
-    entry.call.done(outcome)
-  }
-
-  const wholeOf: WholeOf = (id) => pending.get(id)?.call.isWhole
-
-  const receive = (data: Buffer, isBinary: boolean): void =>
-    scanOneReplyInTurns(data, wholeOf, (reply) => accept(reply, data, isBinary))
-
-  const accept = (reply: OneReply | undefined, data: Buffer, isBinary: boolean): void => {
-    if (!reply) {
-      receivePush(data.toString('latin1'))
-      return
-    }
-    // The scanner cuts the result out of the bytes without parsing it: the text is passed on to clients unchanged.
-    const { id, ok, raw } = reply
-    const isText = !isBinary && isUtf8(data)
-    if (!isText) finish(id, badReply('not UTF-8 text'))
-    else finish(id, ok ? { ok, result: raw } : { ok, error: raw })
-  }
-
-  // An unreadable answer belongs to no call: its call times out.
-  const receivePush = (text: string): void => {
-    if (!text.includes('"params"')) return
-    try {
-      options.onPush(JSON.parse(text).params)
-    } catch {}
-  }
-
-  const write = (text: string): void => {
-    if (!isCorked) {
-      isCorked = true
-      stream?.cork()
-      setImmediate(() => {
-        isCorked = false
-        stream?.uncork()
-      })
-    }
-    socket?.send(Buffer.from(text, 'latin1'), { binary: false })
-  }
-
-  const unsent: TransportFailure = { failed: 'connect', detail: 'not connected' }
+  const shortened = createShortenedCalls(options, send)
 
   connect()
   return {
     kind: 'ws',
     send: (call) => {
-      if (socket?.readyState !== WebSocket.OPEN || socket.bufferedAmount > maxUnsentBytes) {
-        setImmediate(() => call.done(unsent))
-        return
-      }
-      const entry: Entry = {
-        call,
-        id: 0,
-        timer: timers.after(call.timeoutMs, () => finish(entry.id, lateAfter(call.timeoutMs))),
-      }
-      entry.id = pending.add(entry)
-      write(toRequestText(entry.id, call))
+      // A node that is not there is not asked over the second connection either.
+      if (call.longestString === undefined || !connection?.isOpen()) send(call)
+      else shortened.send(call, call.longestString)
     },
     abandon: (detail) => {
-      for (const { id, call } of pending.values())
-        if (call.idempotent) finish(id, { failed: 'stalled', detail })
+      connection?.abandon(detail)
+      shortened.abandon(detail)
     },
-    isOpen: () => socket?.readyState === WebSocket.OPEN,
+    isOpen: () => connection?.isOpen() === true,
     capacity: () => maxInFlight,
     stop: async () => {
       isStopped = true
       if (retryTimer) timers.cancel(retryTimer)
-      socket?.terminate()
+      connection?.end()
+      shortened.stop()
     },
   }
 }
 
-/** Calls that wait for an answer, found by the id that was sent with them. */
-type PendingCalls<call> = {
-  add(call: call): number
-  get(id: number): call | undefined
-  take(id: number): call | undefined
-  values(): call[]
-}
+/** Calls over a second connection, which is opened for the first of them, and again for the next one after it was lost. */
+function createShortenedCalls(options: WsOptions, sendFirst: (call: TransportCall) => void) {
+  const { clock } = options
+  let connection: WsConnection | undefined
+  let longest = 0
+  let refusedUntil = Number.NEGATIVE_INFINITY
+  let isStopped = false
 
-/**
- * A table with reused places: a Map that constantly loses and gains entries keeps its dead tables
- * alive for long. Ids are never the same twice, so that a late answer finds nothing.
- */
-function createPendingCalls<call>(): PendingCalls<call> {
-  const calls: (call | undefined)[] = []
-  const ids: number[] = []
-  const free: number[] = []
-  const get = (id: number): call | undefined => {
-    const slot = id % slotBits
-    return ids[slot] === id ? calls[slot] : undefined
+  const open = (longestString: number): WsConnection => {
+    longest = longestString
+    return openWsConnection({
+      ...options,
+      longestString,
+      onOpen: () => {},
+      onPush: () => {},
+      onClose: () => {},
+    })
   }
+
+  const sendOver = (own: WsConnection, call: TransportCall): void => {
+    const begun = clock.now()
+    own.send({
+      ...call,
+      done: (outcome) => {
+        const failed = 'failed' in outcome && !isStopped ? outcome.failed : undefined
+        // No probe goes over this connection: it may be dead, or still bring what is not waited for any more.
+        if (failed === 'timeout') leave(own)
+        const isRefused = failed === 'connect' || (failed === 'closed' && !own.hasReceived())
+        if (!isRefused) {
+          call.done(outcome)
+          return
+        }
+        // Not a failure of the node, whose first connection works: it may allow one connection only.
+        if (own.isEnded()) refusedUntil = clock.now() + refusedMs
+        sendFirst({ ...call, timeoutMs: Math.max(1, call.timeoutMs - (clock.now() - begun)) })
+      },
+    })
+  }
+
+  const leave = (own: WsConnection): void => {
+    if (connection === own) connection = undefined
+    own.retire()
+  }
+
   return {
-    add: (call) => {
-      let slot = free.pop()
-      if (slot === undefined) {
-        slot = calls.length
-        calls.push(undefined)
-        ids.push(slot)
-      }
-      calls[slot] = call
-      ids[slot] = ids[slot]! + slotBits
-      return ids[slot]!
+    send: (call: TransportCall, longestString: number): void => {
+      const isThere = connection !== undefined && !connection.isEnded()
+      if (!isThere && !isStopped && clock.now() >= refusedUntil) connection = open(longestString)
+      // From the answers of a connection for shorter strings too much would be missing.
+      if (connection && !connection.isEnded() && longestString <= longest)
+        sendOver(connection, call)
+      else sendFirst(call)
     },
-    get,
-    take: (id) => {
-      const slot = id % slotBits
-      const call = get(id)
-      if (call === undefined) return undefined
-      calls[slot] = undefined
-      free.push(slot)
-      return call
+    abandon: (detail: string): void => connection?.abandon(detail),
+    stop: (): void => {
+      isStopped = true
+      connection?.end()
     },
-    values: () => calls.filter((call) => call !== undefined),
   }
 }
