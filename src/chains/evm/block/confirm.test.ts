@@ -23,6 +23,7 @@ type Node = { before?: bigint; after?: bigint }
 
 const open = (nodes: Node[], traced?: InternalTransfer[][]) => {
   const asked: string[] = []
+  const traces: (readonly string[])[] = []
   const pool = createStubPool(
     nodes.map(({ before, after }, index) => ({
       blocks,
@@ -42,7 +43,10 @@ const open = (nodes: Node[], traced?: InternalTransfer[][]) => {
     clock: { ...clock, sleep: async () => {} },
     traceElsewhere: {
       isPossible: () => traced !== undefined,
-      trace: async (_, avoid) => (avoid.includes('node 0') ? traced : undefined),
+      trace: async (_, avoid) => {
+        traces.push(avoid)
+        return avoid.includes('node 0') ? traced : undefined
+      },
     },
     readFee: async (_, { avoid }) => (avoid.includes('node 0') ? 3n : undefined),
   })
@@ -56,7 +60,7 @@ const open = (nodes: Node[], traced?: InternalTransfer[][]) => {
     tracers: ['node 0'],
     hashes: () => [blocks[2]!.block.hash],
   }
-  return { confirm, question, asked }
+  return { confirm, question, asked, traces }
 }
 
 it('the difference of the balance at another node confirms a trace', async () => {
@@ -156,4 +160,18 @@ it('a fee that another node confirms belongs to the difference', async () => {
   const { confirm, question } = open([{}, { before: 10n, after: 12n }])
   const honest = { change: 2n, moves: [received(5n)], paid: [{ transaction: 0, fee: 3n }] }
   expect(await confirm({ ...question, ...honest }, signal)).toBe(true)
+})
+
+it('the accounts of a block share one second trace', async () => {
+  const moves = [received(1_000n), sent(1_000n)]
+  const [from, to] = [addressOf(1), account]
+  const both = [
+    { from, to, value: 1_000n },
+    { from: to, to: from, value: 1_000n },
+  ]
+  const { confirm, question, traces } = open([{}, {}], [both])
+  const ofBlock = AbortSignal.timeout(20_000)
+  const asked = Array.from({ length: 20 }, () => confirm({ ...question, moves }, ofBlock))
+  expect(await Promise.all(asked)).toEqual(asked.map(() => true))
+  expect(traces).toEqual([['node 0']])
 })

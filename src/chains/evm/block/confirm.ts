@@ -20,6 +20,8 @@ type Tools = {
   readFee: ReadFee
 }
 
+type SecondTrace = ReturnType<TraceElsewhere['trace']>
+
 /** Nodes whose word does not count, because they gave the trace. */
 type Avoided = readonly string[]
 
@@ -39,6 +41,8 @@ const mostFees = 8
  */
 export function createConfirm({ rpc, pool, clock, traceElsewhere, readFee }: Tools) {
   let shortTimeoutUntil = Number.NEGATIVE_INFINITY
+  /** By the signal that all accounts of a check have. */
+  const secondTraces = new WeakMap<AbortSignal, Map<string, SecondTrace>>()
   const timeoutMs = () => (clock.now() < shortTimeoutUntil ? briefMs : askMs)
   const balanceAt = async (
     account: Buffer,
@@ -95,10 +99,17 @@ export function createConfirm({ rpc, pool, clock, traceElsewhere, readFee }: Too
 
   const byTrace = async (
     { account, moves, block, hashes }: ConfirmQuestion,
-    avoid: Avoided,
+    { avoid, round }: { avoid: Avoided; round: number },
     signal: AbortSignal,
   ): Promise<boolean> => {
-    const traced = await traceElsewhere.trace({ ...block, hashes: hashes() }, avoid, signal)
+    // A block may have many accounts that need it, and a trace is the dearest of all calls.
+    const known = secondTraces.get(signal) ?? new Map<string, SecondTrace>()
+    secondTraces.set(signal, known)
+    const key = JSON.stringify([toHex(block.hash), round, avoid])
+    const asked =
+      known.get(key) ?? traceElsewhere.trace({ ...block, hashes: hashes() }, avoid, signal)
+    known.set(key, asked)
+    const traced = await asked
     return traced !== undefined && areMoves(moves, traced, toHex(account))
   }
 
@@ -111,10 +122,10 @@ export function createConfirm({ rpc, pool, clock, traceElsewhere, readFee }: Too
     const hasOthers = pool.status().length > 1
     const hasState = isShownByState(question)
     const canTrace = (avoid: Avoided) => hasOthers && traceElsewhere.isPossible(avoid)
-    const isConfirmed = async (avoid: Avoided): Promise<boolean> => {
+    const isConfirmed = async (avoid: Avoided, round: number): Promise<boolean> => {
       if (hasState && (await byState(question, avoid, signal).catch(ignoreAway))) return true
       if (clock.now() < shortTimeoutUntil || !canTrace(avoid)) return false
-      return await byTrace(question, avoid, signal).catch(ignoreAway)
+      return await byTrace(question, { avoid, round }, signal).catch(ignoreAway)
     }
     let open = avoidedFor(question.tracers, pool)
     // Nothing to wait for: this is known of the account and the nodes, and says nothing of other blocks.
@@ -122,7 +133,7 @@ export function createConfirm({ rpc, pool, clock, traceElsewhere, readFee }: Too
     for (let round = 0; ; round++) {
       signal.throwIfAborted()
       const left: Avoided[] = []
-      for (const avoid of open) if (!(await isConfirmed(avoid))) left.push(avoid)
+      for (const avoid of open) if (!(await isConfirmed(avoid, round))) left.push(avoid)
       if (left.length === 0) return true
       open = left
       if (clock.now() < shortTimeoutUntil) return false
