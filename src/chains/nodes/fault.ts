@@ -15,6 +15,15 @@ export type FaultKind =
   /** The answer cannot be true. The node is distrusted. */
   | 'invalid'
 
+const longestReason = 500
+
+// Nodes repeat what strangers chose, and a reason may be stored with a gap: PostgreSQL has no text with a NUL in it.
+const cleanReason = (message: string): string =>
+  message
+    .slice(0, longestReason)
+    .replace(/\p{Cc}/gu, ' ')
+    .toWellFormed()
+
 /** A call to one node failed; another node may answer. */
 export class NodeFault extends Error {
   override name = 'NodeFault'
@@ -22,7 +31,7 @@ export class NodeFault extends Error {
   /** From `Retry-After`, with `busy`. */
   readonly retryAfterMs: number | undefined
   constructor(kind: FaultKind, message: string, retryAfterMs?: number) {
-    super(message)
+    super(cleanReason(message))
     this.kind = kind
     this.retryAfterMs = retryAfterMs
   }

@@ -3,6 +3,7 @@
 
 import { getDynamicBuilder, getLookupFn } from '@polkadot-api/metadata-builders'
 import { decAnyMetadata, unifyMetadata } from '@polkadot-api/substrate-bindings'
+import { readDecimals, readTokenText } from '../token-text.ts'
 import type { TokenInfo } from '../tokens.ts'
 import { createEventReaders, type EventReaders } from './events.ts'
 import { ScaleError } from './scale.ts'
@@ -54,13 +55,13 @@ export function createCodecs(metadata: Uint8Array): Codecs {
     },
     readTokenInfo: (pallet, hex) => {
       const { name, symbol, decimals } = tokenStorage(pallet, 'Metadata').dec(hex) as TokenMetadata
-      return { name: textOf(name), symbol: textOf(symbol), decimals: decimals ?? null }
+      return { name: textOf(name), symbol: textOf(symbol), decimals: readDecimals(decimals) }
     },
     ss58_prefix: builder.ss58Prefix,
   }
 }
 
-/** Bytes as the library gives them. A token may name itself by any bytes; NUL cannot be stored. */
+/** Bytes as the library gives them. A token may name itself by any bytes. */
 function textOf(value: unknown): string | null {
   const bytes =
     value instanceof Uint8Array
@@ -68,6 +69,5 @@ function textOf(value: unknown): string | null {
       : typeof value === 'string'
         ? Buffer.from(value.slice(2), 'hex')
         : (value as { asBytes(): Uint8Array }).asBytes()
-  const text = Buffer.from(bytes).toString('utf8').replaceAll('\0', '').trim()
-  return text === '' ? null : text
+  return readTokenText(Buffer.from(bytes).toString('utf8'))
 }

@@ -35,7 +35,12 @@ export function createTokens(tools: {
     const parentHash = async (within: AbortSignal) =>
       (await askHeader(nodes, block, within)).parentHash
     const codecs = await runtimes.codecsOf({ block, parentHash, values }, signal)
-    return codecs.readTokenInfo(token.pallet, described)
+    try {
+      return codecs.readTokenInfo(token.pallet, described)
+    } catch {
+      // The token is there, whatever its description is.
+      return noInfo
+    }
   }
 
   const verifyToken: NonNullable<Tokens['verifyToken']> = async ({ token_address }, signal) => {

@@ -7,6 +7,7 @@ import { GrpcTransport } from '@protobuf-ts/grpc-transport'
 import { RpcError, type RpcMetadata } from '@protobuf-ts/runtime-rpc'
 import { NodeFault } from '../nodes/fault.ts'
 import { headersOf } from '../nodes/node-name.ts'
+import { readDecimals, readTokenText } from '../token-text.ts'
 import type { Member } from './summary.ts'
 
 /** What a node says of itself. */
@@ -260,8 +261,12 @@ export function createSuiClient(options: {
     coinInfo: async (coinType, abort) => {
       try {
         const { metadata } = (await stateService.getCoinInfo({ coinType }, { abort })).response
-        const { name, symbol, decimals } = metadata ?? {}
-        return { name: name ?? null, symbol: symbol ?? null, decimals: decimals ?? null }
+        // Its author chose them.
+        return {
+          name: readTokenText(metadata?.name),
+          symbol: readTokenText(metadata?.symbol),
+          decimals: readDecimals(metadata?.decimals),
+        }
       } catch (error) {
         const status = statusOf(error)
         if (status === 'NOT_FOUND' || status === 'INVALID_ARGUMENT') return undefined

@@ -1,7 +1,8 @@
 // Helpers on cells. Senders choose the cells of a message: a comment is read up to `longestComment` bytes, and what is no
 // text is no comment. Other cells that cannot be read throw, and `block.ts` notes the transaction as undecoded.
 
-import { type Address, beginCell, Cell, Dictionary, type Message, type Slice } from '@ton/core'
+import { type Address, beginCell, Cell, Dictionary, type Slice } from '@ton/core'
+import type { TonMessage } from './message.ts'
 
 /** The messages of a transaction as the cells that they are: written again they may hash otherwise. */
 export function messageCellsOf(transaction: Cell): { in: Cell | undefined; out: Cell[] } {
@@ -20,7 +21,7 @@ export const bytesOf = (address: Address): Buffer =>
  * The hash by which wallets know an external message before it is in a block (TEP-467): without its
  * state, its sender and its fee, and with its body in a cell of its own.
  */
-export function normalizedHash({ info, body }: Message): Buffer | undefined {
+export function normalizedHash({ info, body }: TonMessage): Buffer | undefined {
   if (info.type !== 'external-in') return undefined
   return beginCell()
     .storeUint(0b10, 2)

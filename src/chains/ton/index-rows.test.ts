@@ -25,6 +25,18 @@ describe('rows of API v3', () => {
       expect(readIndexStates([state, { ...state, ...hole }])).toHaveLength(1)
   })
 
+  it('are left out where a jetton wallet says what cannot be', () => {
+    const wallet = { ...state, owner: address, jetton: address }
+    for (const odd of [
+      { balance: '-5' },
+      { balance: '9'.repeat(78) },
+      { owner: '7:00' },
+      { jetton: '' },
+    ])
+      expect(readIndexJettonWallets([wallet, { ...wallet, ...odd }])).toHaveLength(1)
+    expect(readIndexJettonWallets([{ ...wallet, address: 'x' }])).toBeUndefined()
+  })
+
   it.each([
     ['no list', {}],
     ['no rows', [5]],

@@ -83,5 +83,7 @@ export const readIndexJettonWallets = (value: unknown): IndexJettonWallet[] | un
     const state = readState(row)
     if (state === null) return null
     const [owner, jetton] = [readAddress(row.owner), readAddress(row.jetton)]
-    return state && owner && jetton ? { ...state, owner, jetton } : undefined
+    if (state && owner && jetton) return { ...state, owner, jetton }
+    // What a contract says of itself may be anything, as a negative balance: its row is left out, and the index is not to blame.
+    return readAddress(row.address) ? null : undefined
   })

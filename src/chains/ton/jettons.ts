@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
-import { type Cell, Dictionary } from '@ton/core'
+import type { Cell } from '@ton/core'
 import type { AssetKey } from '../../contract/records/assets.ts'
 import type { Parsed } from '../chain.ts'
+import { cleanText } from '../token-text.ts'
 import type { TokenInfo, Tokens } from '../tokens.ts'
 import { formatAddress } from './address.ts'
 import { readSnake } from './cells.ts'
+import { findByKey } from './dictionary.ts'
 import { type GetMethods, readAddressItem, type StackItem, writeAddress } from './get-methods.ts'
 
 // What a wallet can show; contracts can store texts of any length.
@@ -106,8 +108,8 @@ export function readMetadata(content: StackItem): TokenInfo {
   try {
     const slice = content.beginParse()
     if (slice.remainingBits < 8 || slice.loadUint(8) !== 0) return none
-    const texts = slice.loadDict(Dictionary.Keys.Buffer(32), Dictionary.Values.Cell())
-    const text = (name: string): string | null => readText(texts.get(keyOf(name)))
+    const texts = slice.loadMaybeRef()
+    const text = (name: string): string | null => readText(texts && findByKey(texts, keyOf(name)))
     const decimals = Number(text('decimals') ?? usualDecimals)
     return {
       name: text('name'),
@@ -119,11 +121,13 @@ export function readMetadata(content: StackItem): TokenInfo {
   }
 }
 
-function readText(cell: Cell | undefined): string | null {
+function readText(cell: Cell | null | undefined): string | null {
   if (!cell) return null
   let slice = cell.beginParse()
   // Some put the text into a cell of its own.
   if (slice.remainingBits === 0 && slice.remainingRefs === 1) slice = slice.loadRef().beginParse()
   if (slice.remainingBits < 8 || slice.loadUint(8) !== 0) return null
-  return readSnake(slice)?.text.slice(0, longestText) ?? null
+  const text = readSnake(slice)?.text
+  // Cut first: a half of a sign at the end is replaced.
+  return text === undefined ? null : cleanText(text.slice(0, longestText))
 }

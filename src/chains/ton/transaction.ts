@@ -1,5 +1,6 @@
-import { type Cell, loadMessage, type Message } from '@ton/core'
+import type { Cell } from '@ton/core'
 import { messageCellsOf, normalizedHash, readCell } from './cells.ts'
+import { loadMessage, type TonMessage } from './message.ts'
 import { loadCurrencies, readOutcome } from './phases.ts'
 import type { RawTransaction } from './raw.ts'
 
@@ -7,7 +8,7 @@ import type { RawTransaction } from './raw.ts'
 export type HashedMessage = {
   hash: Buffer
   /** Missing for a message to the outside that cannot be read: it moves nothing. */
-  message: Message | undefined
+  message: TonMessage | undefined
 }
 
 /** A transaction of one account. */
@@ -32,9 +33,9 @@ const hashed = (cell: Cell): HashedMessage => ({ hash: cell.hash(), message: rea
 
 const toOutside = 0b11
 
-function readMessage(cell: Cell): Message | undefined {
+function readMessage(cell: Cell): TonMessage | undefined {
   try {
-    return loadMessage(cell.beginParse())
+    return loadMessage(cell)
   } catch (error) {
     if (cell.beginParse().loadUint(2) === toOutside) return undefined
     throw error

@@ -1,5 +1,6 @@
 import { SuiGrpcClient } from '@mysten/sui/grpc'
 import { coinWithBalance, Transaction } from '@mysten/sui/transactions'
+import { normalizeStructTag } from '@mysten/sui/utils'
 import { afterAll, describe, expect, it } from 'vitest'
 import { devCoin } from '../../../devnet/sui/accounts.ts'
 import { startSuiNode } from '../../../devnet/sui/node.ts'
@@ -172,6 +173,26 @@ describe.each(['grpc', 'grpc-web'] as const)(
       await waitFor('the balance', async () => (await balanceOf(address, devCoin)) === '77')
       const { assets } = await call('ListAssets', { address, asset_type, is_aggregated: true })
       expect(assets).toMatchObject([{ balance: '77', token_address: devCoin }])
+    })
+
+    it('keeps of what strangers call their coins what can be stored', async () => {
+      const names = ['Free\u0000Coin\u202e', '\u0000', 'x'.repeat(100_000), 'half \ud83d']
+      const known: unknown[] = []
+      for (const [number, name] of names.entries()) {
+        const type = `0x${number + 10}::free::FREE`
+        ledger.addCoin(type, { name, symbol: name, decimals: 40_000, description: name })
+        const wallet_id = await newWallet({ address: newAddress() })
+        await call('ImportAsset', { wallet_id, asset_type, token_address: type })
+        const [asset] = await app.database.db
+          .selectFrom('asset')
+          .select(['name', 'symbol', 'decimals'])
+          .where('contract_address', '=', Buffer.from(normalizeStructTag(type)))
+          .execute()
+        known.push(asset)
+      }
+      const none = { name: null, symbol: null, decimals: null }
+      const of = (name: string) => ({ ...none, name, symbol: name })
+      expect(known).toEqual([of('FreeCoin'), none, none, of('half \ufffd')])
     })
 
     it('tracks a coin type for the addresses that a wallet has and gets', async () => {

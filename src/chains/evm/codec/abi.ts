@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { cleanText } from '../../token-text.ts'
 
 // Calls whose arguments are single words, and the aggregate of them that reads balances.
 //
@@ -66,10 +67,6 @@ const endOf = (bytes: Buffer): number => {
 }
 
 const clean = (bytes: Buffer): string => cleanText(bytes.toString('utf8'))
-
-/** Text of a contract without what PostgreSQL cannot store, and what would rewrite the line it is shown in. */
-export const cleanText = (text: string): string =>
-  text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, '').trim()
 
 /** A call of a function whose arguments are single words. */
 export type WordCall = { to: Uint8Array; signature: string; args: readonly (bigint | Uint8Array)[] }

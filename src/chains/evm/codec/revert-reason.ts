@@ -1,4 +1,4 @@
-import { cleanText } from './abi.ts'
+import { cleanText } from '../../token-text.ts'
 
 // Reads why a call reverted, by the ABI codec of ox, which viem is built on. It is loaded with the first revert:
 // 66 ms and 13 MB instead of 410 ms and 40 MB for all of viem, and most processes never need it.

@@ -5,10 +5,11 @@ import {
   CellType,
   Dictionary,
   type DictionaryValue,
-  loadMessage,
+  loadCommonMessageInfo,
   type Slice,
 } from '@ton/core'
 import { NodeFault } from '../../nodes/fault.ts'
+import { readLabel } from '../dictionary.ts'
 import type { RawTransaction } from '../raw.ts'
 import type { LiteBlockId } from './messages.ts'
 
@@ -220,7 +221,7 @@ function partiesOf(cell: Cell): Pick<RawTransaction, 'in_msg' | 'out_msgs'> {
     const received = slice.loadMaybeRef()
     const sent = slice.loadDict(Dictionary.Keys.Uint(15), Dictionary.Values.Cell()).values()
     const show = (message: Cell) => {
-      const { info } = loadMessage(message.beginParse())
+      const info = loadCommonMessageInfo(message.beginParse())
       return {
         source: info.type === 'external-in' ? '' : info.src.toRawString(),
         destination: info.type === 'external-out' ? '' : info.dest.toRawString(),
@@ -282,23 +283,4 @@ function assertAbsent(root: Cell, key: Buffer): void {
     if (at === 256) throw new Error('the account is there')
     cell = cell.refs[bits[at++] === '1' ? 1 : 0]!
   }
-}
-
-/** The label of an edge of a dictionary. */
-function readLabel(slice: Slice, most: number): string {
-  const read = (length: number): string => {
-    let text = ''
-    for (let left = length; left > 0; left--) text += slice.loadBit() ? '1' : '0'
-    return text
-  }
-  // `hml_short`, `hml_long` and `hml_same` of block.tlb, by their first bits.
-  if (!slice.loadBit()) {
-    let length = 0
-    while (slice.loadBit()) length++
-    return read(length)
-  }
-  const size = Math.ceil(Math.log2(most + 1))
-  if (!slice.loadBit()) return read(slice.loadUint(size))
-  const bit = slice.loadBit() ? '1' : '0'
-  return bit.repeat(slice.loadUint(size))
 }
