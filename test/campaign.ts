@@ -51,6 +51,8 @@ const campaigns = [
   ['faults/ton-mutated.ts', '--blocks', '10000', '--seed', '1'],
   ['faults/evm-mutated.ts', '--blocks', '10000', '--seed', '1'],
   ['faults/polkadot-mutated.ts', '--blocks', '10000', '--seed', '1'],
+  ['faults/ton-contracts.ts', '--rounds', '200', '--seed', '1'],
+  ['faults/polkadot-accounts.ts', '--rounds', '2000', '--seed', '1'],
   ['faults/polkadot-kill.ts', '--seeds', '50', '--seed', '1'],
   ['faults/sui-kill.ts', '--seeds', '100', '--seed', '1'],
   ['faults/sui-random.ts', '--count', '20000', '--seed', '1'],

@@ -23,6 +23,9 @@ const perRequest = 1_000
 /** A place in the state that holds a balance of the coin, or of a token. */
 type Holding = { key: string; token: Token | undefined }
 
+/** A balance by its place; null where what stands there cannot be decoded. */
+type Held = [key: string, balance: bigint | null]
+
 /** Makes the function that reads what accounts held after a block (see `Chain.readBalances`). */
 export function createReadBalances(tools: {
   nodes: PolkadotNodes
@@ -42,7 +45,7 @@ export function createReadBalances(tools: {
     holdings: readonly Holding[],
     at: BlockRef,
     signal: AbortSignal,
-  ): Promise<[string, bigint][]> => {
+  ): Promise<Held[]> => {
     const block = { number: at.number, hash: toHex(at.hash) }
     const keys = holdings.map(({ key }) => key)
     // The version of the runtime comes with the values, so that both are of one block.
@@ -50,11 +53,20 @@ export function createReadBalances(tools: {
     const parentHash = async (within: AbortSignal) =>
       (await askHeader(nodes, block, within)).parentHash
     const codecs = await runtimes.codecsOf({ block, parentHash, values }, signal)
-    return holdings.map(({ key, token }) => {
+    return holdings.map(({ key, token }): Held => {
       const value = values.get(key)
       // An account with nothing is not there.
       if (!value) return [key, 0n]
-      return [key, token ? codecs.readTokenBalance(token.pallet, value) : codecs.readBalance(value)]
+      try {
+        const read = token
+          ? codecs.readTokenBalance(token.pallet, value)
+          : codecs.readBalance(value)
+        return [key, read]
+      } catch {
+        // ScaleError, and what the library throws: an account of another form (a migration of the runtime that is under way), or
+        // damaged on its way. The others of the request are read.
+        return [key, null]
+      }
     })
   }
 
