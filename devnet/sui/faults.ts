@@ -25,6 +25,8 @@ export type Faults = {
   listDeadline: number | undefined
   /** Balances hold what is not in a checkpoint yet. */
   eagerBalances: boolean
+  /** Coin types for which balances and descriptions are answered with INTERNAL. */
+  brokenCoins: readonly string[]
   /** Answers with this gRPC status to everything but the service info. */
   status: number | undefined
   /** Checkpoints come without a digest that could be one. */
@@ -55,6 +57,7 @@ export const noFaults = (): Faults => ({
   indexLag: 0,
   listDeadline: undefined,
   eagerBalances: false,
+  brokenCoins: [],
   status: undefined,
   garbled: false,
   tamper: undefined,

@@ -79,6 +79,11 @@ export function createServices(ledger: Ledger, faults: Faults): Services {
   const isFull = (): void => {
     if (faults.archive) throw new StatusError(GrpcStatusCode.UNIMPLEMENTED, 'an archive')
   }
+  const intact = (coinType: string): string => {
+    if (faults.brokenCoins.includes(coinType))
+      throw new StatusError(GrpcStatusCode.INTERNAL, `${coinType} is broken`)
+    return coinType
+  }
   const readType = (text: string | undefined): string => {
     try {
       return normalizeStructTag(text ?? '')
@@ -199,7 +204,7 @@ export function createServices(ledger: Ledger, faults: Faults): Services {
       GetBalance: (request: GrpcTypes.GetBalanceRequest, _: AbortSignal, behind: number) => {
         isFull()
         const owner = normalizeSuiAddress(request.owner ?? '')
-        return { balance: balanceOf(owner, readType(request.coinType), behind) }
+        return { balance: balanceOf(owner, intact(readType(request.coinType)), behind) }
       },
       ListBalances: (request: GrpcTypes.ListBalancesRequest, _: AbortSignal, behind: number) => {
         isFull()
@@ -221,7 +226,7 @@ export function createServices(ledger: Ledger, faults: Faults): Services {
       },
       GetCoinInfo: (request: GrpcTypes.GetCoinInfoRequest) => {
         isFull()
-        const coinType = readType(request.coinType)
+        const coinType = intact(readType(request.coinType))
         const metadata = ledger.coinInfo(coinType)
         if (!metadata) throw notFound(`Coin type ${coinType} not found`)
         return { coinType, metadata }

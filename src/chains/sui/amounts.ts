@@ -102,16 +102,29 @@ export function countedIn(
   return { before: before.filter(isCounted), after: after.filter(isCounted), funds }
 }
 
+/** An object has a form that the SDK cannot read. Its bytes have the digest that the validators signed, so no node is to blame. */
+export class UnknownObjectError extends Error {
+  override name = 'UnknownObjectError'
+}
+
+const parseObject = (bytes: Uint8Array): ReturnType<typeof bcs.Object.parse> => {
+  try {
+    return bcs.Object.parse(bytes)
+  } catch (cause) {
+    throw new UnknownObjectError('an object has an unknown form', { cause })
+  }
+}
+
 /** The coin in the bytes of an object; undefined where it is none. */
 function coinIn(bytes: Uint8Array): { coinType: string; balance: bigint } | undefined {
-  const { Move } = bcs.Object.parse(bytes).data
+  const { Move } = parseObject(bytes).data
   if (!Move) return undefined
   const { type, contents } = Move
   const isSui = type.GasCoin !== undefined
   if (!isSui && type.Coin === undefined) return undefined
   // The id and the balance.
   const value = Buffer.from(contents)
-  if (value.length !== 40) throw new UnreadableError('a coin does not have 40 bytes')
+  if (value.length !== 40) throw new UnknownObjectError('a coin does not have 40 bytes')
   return {
     coinType: isSui ? suiType : type.Coin!,
     balance: value.readBigUInt64LE(32),
@@ -126,7 +139,7 @@ export const coinKey = (address: string, coinType: string): string => {
 
 /**
  * The net changes of a transaction by address and coin type, without those that are zero. `bytesOf` gives the bytes of
- * an object by its digest; they must have that digest.
+ * an object by its digest; they must have that digest. Throws UnknownObjectError.
  */
 export function changesOf(
   { before, after, funds }: Effects,

@@ -9,9 +9,10 @@ import { toHex } from '../hex.ts'
 import { NodeFault } from '../nodes/fault.ts'
 import { within } from '../nodes/within.ts'
 import { changesIn, coinTypeOf, pairKey } from './checkpoint.ts'
-import type { HeldBalance } from './client.ts'
+import { type HeldBalance, statusOf } from './client.ts'
 import type { SuiNode, SuiNodes } from './nodes.ts'
 import { fetchPage } from './pages.ts'
+import { suiType } from './records.ts'
 
 // Bounds of one reading: calls at once, time in all, time of a call, and rounds until the balance
 // is unique.
@@ -85,13 +86,19 @@ export const createReadBalances =
         const before = await findIndexed(node, limited)
         sums.begin(Math.max(before - headerSlack, node.lowest, 0))
         const balances = await readOnce(node, { pending: open, before }, limited)
-        const shown = Math.max(before, ...[...balances.values()].map(({ height }) => height ?? 0))
+        const heights = [...balances.values()].map((held) => held?.height ?? 0)
+        const shown = Math.max(before, ...heights)
         const after = await findHeight(node, shown, limited)
         nodes.showHead(node, after)
         if (after < at.number) throw new NodeFault('behind', `the node is at ${after} only`)
         await sums.extend(after, limited)
         open = open.filter((pair) => {
-          const { balance, height = before } = balances.get(pair.key)!
+          const held = balances.get(pair.key)
+          if (!held) {
+            done.set(pair.key, { balance: null, block_number: after })
+            return false
+          }
+          const { balance, height = before } = held
           // Only the first reading can be older than its header: later ones follow a pause.
           const lowest = round > 0 ? before : Math.min(before, height - headerSlack)
           const possible = new Set(
@@ -167,17 +174,20 @@ export const createReadBalances =
       node: SuiNode,
       { pending, before }: { pending: readonly Pair[]; before: number },
       limited: AbortSignal,
-    ): Promise<Map<string, HeldBalance>> {
-      const balances = new Map<string, HeldBalance>()
+    ): Promise<Map<string, HeldBalance | undefined>> {
+      const balances = new Map<string, HeldBalance | undefined>()
       const left = [...pending].reverse()
       const until = clock.now() + staleMs
+      const ask = async (owner: string, coinType: string): Promise<HeldBalance> => {
+        const waitMs = node.gate.waitMs(clock.now())
+        if (waitMs > 0) await clock.sleep(waitMs, limited)
+        node.gate.take(clock.now())
+        const read = (cut: AbortSignal) => node.client.balance(owner, coinType, cut)
+        return await within(callLimitMs, limited, read)
+      }
       const readPair = async ({ owner, coinType }: Pair): Promise<HeldBalance> => {
         for (;;) {
-          const waitMs = node.gate.waitMs(clock.now())
-          if (waitMs > 0) await clock.sleep(waitMs, limited)
-          node.gate.take(clock.now())
-          const read = (cut: AbortSignal) => node.client.balance(owner, coinType, cut)
-          const held = await within(callLimitMs, limited, read)
+          const held = await ask(owner, coinType)
           const { height = before } = held
           if (height >= before) return held
           if (clock.now() >= until)
@@ -185,9 +195,32 @@ export const createReadBalances =
           await clock.sleep(stalePauseMs, limited)
         }
       }
+      const unreadable = new Set<string>()
+      /** Whether the node serves the same account, and cannot answer for this coin type only. */
+      const isOfCoin = async ({ owner, coinType }: Pair, error: unknown): Promise<boolean> => {
+        limited.throwIfAborted()
+        const isOther = error instanceof NodeFault && error.kind === 'behind'
+        if (isOther || coinType === suiType || statusOf(error) === 'RESOURCE_EXHAUSTED')
+          return false
+        const control = ask(owner, suiType)
+        return await control.then(
+          () => true,
+          () => false,
+        )
+      }
       const work = async () => {
-        for (let pair = left.pop(); pair; pair = left.pop())
-          balances.set(pair.key, await readPair(pair))
+        for (let pair = left.pop(); pair; pair = left.pop()) {
+          if (unreadable.has(pair.coinType)) continue
+          try {
+            balances.set(pair.key, await readPair(pair))
+          } catch (error) {
+            // Anyone can publish a coin type: what nodes cannot answer of one must not keep others from being read.
+            if (!(await isOfCoin(pair, error))) throw error
+            const again = await readPair(pair).catch(() => limited.throwIfAborted())
+            if (again) balances.set(pair.key, again)
+            else unreadable.add(pair.coinType)
+          }
+        }
       }
       await Promise.all(Array.from({ length: atOnce }, work))
       return balances

@@ -15,6 +15,7 @@ import {
   isObject,
   type ObjectVersion,
   ownersOf,
+  UnknownObjectError,
 } from './amounts.ts'
 import type { NodeClaims } from './checkpoint.ts'
 import type { Given } from './feed.ts'
@@ -125,7 +126,11 @@ export function createNodeClaims({
           counts.check('unproven_amounts')
           continue
         }
-        const proven = changesOf(known, (one) => bytes.get(one))
+        const proven = provenChanges(known, (one) => bytes.get(one))
+        if (!proven) {
+          counts.check('unproven_amounts')
+          continue
+        }
         const claimed = new Map(
           balanceChanges.map(({ address = '', coinType = '', amount }) => [
             coinKey(address, coinType),
@@ -181,6 +186,16 @@ export function createNodeClaims({
         for (const index of pending) done.add(index)
       },
     }
+  }
+}
+
+/** Undefined where an object has a form that the SDK cannot read: the amounts can be derived by a later version only. */
+function provenChanges(...known: Parameters<typeof changesOf>): Map<string, bigint> | undefined {
+  try {
+    return changesOf(...known)
+  } catch (error) {
+    if (error instanceof UnknownObjectError) return undefined
+    throw error
   }
 }
 
