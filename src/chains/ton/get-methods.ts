@@ -6,7 +6,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { formatAddress } from './address.ts'
 import { bytesOf, readCell } from './cells.ts'
 import { askIsolated } from './isolated.ts'
-import type { Call, TonNodes } from './nodes.ts'
+import type { TonCall, TonNodes } from './nodes.ts'
 
 /** What a get-method gave: numbers and cells, and undefined for anything else. */
 export type StackItem = bigint | Cell | undefined
@@ -35,7 +35,7 @@ export type GetMethods = {
 /** A contract is there and does not do what it is asked for. */
 export class ContractFailedError extends Error {
   override name = 'ContractFailedError'
-  /** Whether it says so itself. Otherwise the nodes could not answer, and it may be for another reason. */
+  /** Whether its own answer shows it. Otherwise no node gave one, which may have another reason. */
   readonly isCertain: boolean
   constructor(message: string, { isCertain }: { isCertain: boolean }) {
     super(message)
@@ -83,7 +83,7 @@ export function createGetMethods(tools: { nodes: TonNodes; clock: Clock }): GetM
 }
 
 /** Asks for the state of an account: a node that answers it serves the block. */
-export const stateOf = (address: string, at: { seqno?: number }): Call<object> => ({
+export const stateOf = (address: string, at: { seqno?: number }): TonCall<object> => ({
   method: 'getAddressInformation',
   params: { address, ...at },
   ...at,

@@ -8,7 +8,7 @@ import { ChainUnavailableError } from '../chain.ts'
 import { NodeFault } from '../nodes/fault.ts'
 import { passGate } from '../nodes/window-gate.ts'
 import { within } from '../nodes/within.ts'
-import type { Call, TonNodes } from './nodes.ts'
+import type { TonCall, TonNodes } from './nodes.ts'
 import { faultOf } from './toncenter.ts'
 
 const callMs = 10_000
@@ -22,7 +22,7 @@ const questionMs = 60_000
  */
 export async function askIsolated<answer>(
   { nodes, clock }: { nodes: TonNodes; clock: Clock },
-  { question, control }: { question: Call<answer>; control: Call<unknown> },
+  { question, control }: { question: TonCall<answer>; control: TonCall<unknown> },
   signal: AbortSignal,
 ): Promise<answer | undefined> {
   let isServed = false
@@ -33,7 +33,7 @@ export async function askIsolated<answer>(
       signal,
       longMs: questionMs,
       ask: async (node, limited) => {
-        const callOne = <result>(call: Call<result>): Promise<result> =>
+        const callOne = <result>(call: TonCall<result>): Promise<result> =>
           within(callMs, limited, (cut) => nodes.call(node, call, cut))
         try {
           return await callOne(question)

@@ -21,7 +21,7 @@ import {
 } from './toncenter.ts'
 
 /** What a node is asked. */
-export type Call<answer> = {
+export type TonCall<answer> = {
   method: string
   params: object
   /** Only nodes that have this masterchain block are asked. */
@@ -34,7 +34,7 @@ export type Call<answer> = {
 }
 
 /** A question that any node may answer. */
-export type Question<answer> = Call<answer> & { signal: AbortSignal }
+export type Question<answer> = TonCall<answer> & { signal: AbortSignal }
 
 type TonNode = NodeRecord & {
   client: Toncenter
@@ -111,7 +111,7 @@ export function createNodes({
 
   const callNode = async <answer>(
     node: TonNode,
-    { method, params, seqno, accept }: Call<answer>,
+    { method, params, seqno, accept }: TonCall<answer>,
     signal: AbortSignal,
   ): Promise<answer> => {
     const result = await node.client.call(method, params, signal).catch((error: unknown) => {
