@@ -35,7 +35,13 @@ export type Network = {
   /** Absent when nothing shall be kept. */
   cache: AnswerCache | undefined
   /** Counts a call that was refused before it was looked at. */
-  countRefused(call: RpcCall, session: Session, answer: Answer): void
+  countRefused(
+    call: RpcCall,
+    session: Session,
+    answer: Answer,
+    /** Whether the limits have not counted it either, because they refused it. */
+    isOverLimit: boolean,
+  ): void
   counters: Counters
   /** The name of a method as the metrics show it: with the prefix of the chain, or `other`. */
   methodName(name: string): string
@@ -114,13 +120,19 @@ export function createNetwork(options: NetworkOptions): Network {
   )
   const sessions = createSessions({ chain, network, counters, spill })
 
-  const count = (method: Method | undefined, session: Session, answer: Answer, begun: number) => {
+  const count = (
+    method: Method | undefined,
+    session: Session,
+    answer: Answer,
+    begun: number,
+    isOverLimit = false,
+  ) => {
     const index = method ? method.index : session.calls.length - 1
     session.counted = true
     session.calls[index]! += 1
     if (!answer.ok) {
       session.errors[index]! += 1
-      if (isRefusedByLimit(answer)) session.refused[index]! += 1
+      if (isOverLimit) session.refused[index]! += 1
     }
     if (answer.hit !== undefined) counters.countCache(answer.hit)
     const microseconds = begun === 0 ? 0 : (performance.now() - begun) * 1000
@@ -166,8 +178,8 @@ export function createNetwork(options: NetworkOptions): Network {
         const call = { id: undefined, method: name, params, args, refusal: undefined }
         dispatch(method, call, session, resolve)
       }),
-    countRefused(call, session, answer) {
-      count(methods.find(call.method), session, answer, 0)
+    countRefused(call, session, answer, isOverLimit) {
+      count(methods.find(call.method), session, answer, 0, isOverLimit)
     },
     methodName: (name) => methods.find(name)?.name ?? 'other',
     cacheBytes: () => cache?.bytes() ?? 0,
@@ -191,9 +203,6 @@ function withRemoteFilters(dispatch: Dispatch, find: NetworkOptions['filterElsew
     else dispatch(method, call, session, done, connection)
   }
 }
-
-const isRefusedByLimit = ({ refusal }: Answer): boolean =>
-  refusal?.reason === 'RATE_LIMITED' || refusal?.reason === 'RATE_LIMIT_BLOCKED'
 
 function outcomeOf({ ok, refusal }: Answer): Outcome {
   if (ok) return 'ok'

@@ -170,6 +170,8 @@ export function createOperations({
     let begun: Begun<string> | undefined
     let begunFor: Principal | undefined
     let counted: Principal | undefined
+    // Also of a large body that is refused after the limits have counted it. Such a refusal is no event of the audit log.
+    let used: Principal | undefined
     try {
       // Inside of the `try`: a refusal is an event of the audit log.
       if (!isSigned(headers)) throw unauthenticated()
@@ -186,7 +188,9 @@ export function createOperations({
       if (begun && begunFor !== principal) begun = void begun.refuse(new Error('superseded'))
       // A promise with Redis, several processes, a large body or a caller that is not in memory. In the usual case there is
       // none, and no turn of the event loop is spent on it.
-      const admitted = admitOperation(admission, principal, chain, body)
+      const admitted = admitOperation(admission, principal, chain, body, () => {
+        used = principal
+      })
       const decision = admitted instanceof Promise ? await admitted : admitted
       ahead.decided(principal, decision.allowed)
       if (!decision.allowed) {
@@ -194,6 +198,7 @@ export function createOperations({
         throw rateLimited(decision)
       }
       counted = principal
+      used = principal
       const limits = listLimits(decision)
       for (let at = 0; at < limits.length; at += 2) call.setHeader(limits[at]!, limits[at + 1]!)
       begun?.admit()
@@ -203,7 +208,7 @@ export function createOperations({
       usage?.count(principal, chain, name, 'done')
       return answer
     } catch (error) {
-      if (counted) usage?.count(counted, chain, name, 'failed')
+      if (used) usage?.count(used, chain, name, 'failed')
       begun?.refuse(error)
       if (audit)
         noteRefusal(audit, { principal: counted, client, service: at, operation: name }, error)
@@ -257,12 +262,18 @@ function admitOperation(
   { organization_id }: Principal,
   chain: string,
   body: Buffer,
+  /** Called where the limits have counted a body that is refused all the same. */
+  onCounted: () => void,
 ): Decision | Promise<Decision> {
   if (body.length <= smallBodyBytes) return admission.admit(organization_id, chain)
   const size = { bytes: body.length, text: () => body.toString('latin1'), maxDepth }
   return admitBody(admission, { organization_id, chain }, size).then((admitted) => {
-    const { decision, shape, refusal } = admitted
+    const { decision, shape, refusal, paid } = admitted
+    const isRefused = refusal !== undefined || shape?.beyond === 'values' || !decision.allowed
+    if (isRefused && paid > 0) onCounted()
     if (refusal && decision.allowed) throw refusal
+    // Its size fitted into the limits, and its values did not.
+    if (!decision.allowed && paid > 0) throw rateLimited(decision)
     if (shape?.beyond !== 'values') return decision
     throw new OperationError('BODY_TOO_LARGE', {
       detail: `The body holds more than ${maxBodyValues} values.`,

@@ -210,6 +210,89 @@ it('counts operations beside gateway calls, counts refused ones separately, and 
   expect(admitted).toBe(4)
 })
 
+describe.each(['operations', 'gateway calls'] as const)('large bodies of %s', (kind) => {
+  /** A tenant with a limit for the month, which is set before its first call. */
+  const open = async (per_month_limit: number) => {
+    const { organization_id, member } = await gateway.createTenant()
+    const admin = (name: string, body: object = {}) =>
+      gateway.call(gateway.tenant.admin, `admin/${name}`, { organization_id, chain: 'c', ...body })
+    const others = { per_second_limit: -1, per_hour_limit: -1, per_day_limit: -1 }
+    expect((await admin('SetRateLimit', { per_month_limit, ...others })).status).toBe(200)
+    let answers = 0
+    const send = async (value: unknown) => {
+      const params = { jsonrpc: '2.0', id: 1, method: 'no_such', params: [value] }
+      const { status } =
+        kind === 'operations'
+          ? await gateway.call(member, 'c/ListWallets', { value })
+          : await gateway.post(JSON.stringify(params), { key: member.api_key })
+      answers++
+      return status === 429
+    }
+    /** What the usage and the limits have counted, once all answers are stored. */
+    const counted = async () => {
+      const sums: Record<string, number> = { calls: 0, errors: 0, refused: 0 }
+      await waitFor('the usage is stored', async () => {
+        const { usage } = (await admin('GetUsage')).json
+        for (const name of Object.keys(sums))
+          sums[name] = usage.reduce((sum: number, row: typeof sums) => sum + row[name]!, 0)
+        return sums.calls! >= answers
+      })
+      const { json } = await admin('ListEffectiveRateLimits')
+      return { ...sums, month_used: json.effective_rate_limits[0].month_used as number }
+    }
+    const isCounted = (expected: object) =>
+      expect.poll(counted, { timeout: 20_000 }).toEqual(expected)
+    return { send, counted, isCounted }
+  }
+
+  it('are in the usage where their values are too many, or a pace refuses them', async () => {
+    const { send, counted, isCounted } = await open(10_000)
+    expect(await send('a'.repeat(100_000))).toBe(false)
+    expect(await send(Array(300_000).fill([]))).toBe(false)
+    // One for each 16 KiB that is begun.
+    const first = { calls: 2, errors: 2, refused: 0, month_used: 7 + 55 }
+    await isCounted(first)
+    // Another organization is active, so large bodies have a pace.
+    await gateway.rpc('net_version')
+    const paced = await Promise.all(Array.from({ length: 6 }, () => send('a'.repeat(1_000_000))))
+    expect(paced).toContain(true)
+    await expect.poll(counted).toMatchObject({ calls: 8, errors: 8, refused: 0 })
+    // One of each that was refused by its length, and all of each that was not.
+    const least = first.month_used + paced.reduce((sum, isRefused) => sum + (isRefused ? 1 : 61), 0)
+    await expect.poll(async () => (await counted()).month_used).toBeGreaterThanOrEqual(least)
+    expect((await counted()).month_used).toBeLessThanOrEqual(first.month_used + 6 * 62)
+  })
+
+  it('are refused in the usage exactly where the limits have not counted them', async () => {
+    const { send, isCounted } = await open(5)
+    expect([await send('a'), await send('a')]).toEqual([false, false])
+    // Two for its size, which fits, and four for its values, which do not: what it has paid is gone.
+    expect(await send(Array(7_000).fill([]))).toBe(true)
+    await isCounted({ calls: 3, errors: 3, refused: 0, month_used: 4 })
+    expect(await send('a'.repeat(100_000))).toBe(true)
+    expect([await send('a'), await send('a')]).toEqual([false, true])
+    await isCounted({ calls: 6, errors: 6, refused: 2, month_used: 5 })
+  })
+})
+
+it('counts a body that cannot be read as refused where the limits refuse it', async () => {
+  const { organization_id, member } = await gateway.createTenant(1)
+  const key = member.api_key
+  expect((await gateway.post(single, { key })).status).toBe(200)
+  expect((await gateway.post('{', { key })).status).toBe(400)
+  // biome-ignore lint/suspicious/noExplicitAny: rows of an answer
+  let usage: any[] = []
+  await waitFor('the counts are stored', async () => {
+    const request = { organization_id, chain: 'c' }
+    usage = (await gateway.call(gateway.tenant.admin, 'admin/GetUsage', request)).json.usage
+    return usage.reduce((sum, { calls }) => sum + calls, 0) === 2
+  })
+  expect(usage.map(({ method, errors, refused }) => [method, errors, refused])).toEqual([
+    ['net_version', 0, 0],
+    ['other', 1, 1],
+  ])
+})
+
 it('shows its calls in the metrics, with names of the table only, and never a key', async () => {
   const { text } = await gateway.admin('/metrics')
   expect(text).toMatch(

@@ -209,7 +209,7 @@ export const admin = {
   GetUsage: operation({
     summary: 'Count the calls of an organization by key, chain, method and day.',
     description:
-      'Operations and calls of the gateway. `quotas` shows how much the organization may have, and has, whatever the days. `refused` are those of the errors that a rate limit refused: the limits have counted the others, each once or, where its body is large, several times. Counts are some seconds old.',
+      'Operations and calls of the gateway. `quotas` shows how much the organization may have, and has, whatever the days. `refused` are those of the errors that a rate limit refused: the limits have counted the others, each once or, where its body is large, several times. Large bodies that a pace refuses (429) are among the others: they count once. Counts are some seconds old.',
     services: 'A',
     extension: true,
     request: {

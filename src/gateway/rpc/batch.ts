@@ -95,7 +95,7 @@ export function createBatches(options: { admission: Admission; maxBatchBytes: nu
         const index = next++
         const call = calls[index] as RpcCall
         if (over && index >= admitted) {
-          network.countRefused(call, session, over)
+          network.countRefused(call, session, over, true)
           finish(index, call, over)
         } else network.call(call, session, (answer) => finish(index, call, answer))
       }

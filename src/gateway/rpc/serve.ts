@@ -108,7 +108,7 @@ export function createServe(options: {
     const session = network.sessionOf(principal)
     if (decision.allowed) return serveSingle(network, session, call, decision, done)
     const over = refused(overLimit(decision))
-    network.countRefused(call, session, over)
+    network.countRefused(call, session, over, true)
     done({
       ...alone(over, call.id),
       decision,
@@ -125,10 +125,12 @@ export function createServe(options: {
     refusal: Refusal,
     decision: Decision,
     done: (served: Served) => void,
-    id?: RawJson,
+    { id, paid = 0 }: { id?: RawJson | undefined; paid?: number } = {},
   ) => {
     const answer = refused(refusal)
-    network.countRefused({ ...unread, refusal }, network.sessionOf(principal), answer)
+    // Others have taken something of the limits: a pace refuses them, or values that do not fit.
+    const isOverLimit = !decision.allowed && paid === 0
+    network.countRefused({ ...unread, refusal }, network.sessionOf(principal), answer, isOverLimit)
     const retryAfter = decision.allowed ? refusal.retryAfter : retryAfterOf(decision)
     done({ ...alone(answer, id), decision, retryAfter })
   }
@@ -147,7 +149,7 @@ export function createServe(options: {
     const admitted = await admitBody(admission, { organization_id, chain }, size)
     const { decision, paid, shape } = admitted
     const refuseIt = (refusal: Refusal, id?: RawJson) =>
-      refuseWhole(network, principal, refusal, decision, done, id)
+      refuseWhole(network, principal, refusal, decision, done, { id, paid })
     if (!decision.allowed) return refuseIt(overLimit(decision), glimpseId(body))
     if (admitted.refusal) {
       const { reason, message, retryAfter = 1 } = admitted.refusal
@@ -175,8 +177,10 @@ export function createServe(options: {
     const { batch, calls, refusal } = read(body, !decision.allowed)
     if (refusal) {
       // Why it failed is the better answer, also for one that is over a limit.
-      network.countRefused({ ...unread, refusal }, network.sessionOf(principal), refused(refusal))
-      done({ ...alone(refused(refusal)), decision })
+      const answer = refused(refusal)
+      const session = network.sessionOf(principal)
+      network.countRefused({ ...unread, refusal }, session, answer, !decision.allowed)
+      done({ ...alone(answer), decision })
     } else if (!batch) proceed(network, principal, calls[0] as RpcCall, decision, done)
     else if (decision.allowed)
       serveRest(network, principal, calls, 1, decision, done).catch((error) => fail(error, done))
@@ -213,7 +217,7 @@ export function createServe(options: {
       refuse: () => {
         const retryAfter = Math.ceil(admission.pace.owedMs(organization_id) / 1_000)
         const refusal = { ...answersWait, retryAfter: Math.max(1, retryAfter) }
-        refuseWhole(network, principal, refusal, decision, done, glimpseId(body))
+        refuseWhole(network, principal, refusal, decision, done, { id: glimpseId(body) })
       },
     })
   }
