@@ -113,7 +113,7 @@ export const UpdateSink: WalletHandler<'UpdateSink'> = async (context, request) 
   const scope = await readScope(context)
   await context.db.transaction().execute(async (trx) => {
     const row = await getSink(trx, scope, request.sink_id)
-    // Its events name other organizations: who may not ask for them may not send them elsewhere either.
+    // Events of the installation name other organizations: a role that may not ask for them may not redirect them.
     checkEvents(context, (row.events as WebhookEvent[] | null) ?? undefined)
     const before = row.settings as SinkSettings
     const tls = request.tls ?? before.tls

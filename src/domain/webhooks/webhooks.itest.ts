@@ -299,7 +299,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
     for (const change of [elsewhere, narrow])
       expect(await member.reason('UpdateWebhook', change)).toBe('PERMISSION_DENIED')
     expect(await admin.reason('UpdateWebhook', elsewhere)).toBe('OK')
-    // What tells the receiver the sender is read by those who may change the endpoint.
+    // A role that may change the endpoint may also read the headers.
     const own = await register({}, member)
     const header = { webhook_id: own, header_key: 'authorization', header_value: 'Bearer secret' }
     await member.call('RegisterWebhookHeader', header)

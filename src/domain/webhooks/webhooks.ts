@@ -96,7 +96,7 @@ export const UpdateWebhook: WalletHandler<'UpdateWebhook'> = async (
     // No block is stored meanwhile: what it noted would wait for the old number.
     if (confirmation !== undefined) await lockCursorInTurn(trx, scope.network_id)
     const row = await getWebhookToChange(trx, scope, webhook_id)
-    // Who may not ask for these events may not send them elsewhere either, nor what still waits of them.
+    // A role that may not ask for these events may not redirect them either; those that wait would go along.
     checkEvents(context, row.events ?? undefined)
     await updateWebhook(trx, row, {
       ...(webhook_endpoint !== undefined && { webhook_endpoint }),
