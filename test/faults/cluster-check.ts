@@ -1,11 +1,18 @@
 import type { Pair } from '../helpers/signer.ts'
 import { waitFor } from '../helpers/wait-for.ts'
-import type { Account, Caller, Outcome } from './cluster-load.ts'
+import {
+  type Account,
+  accepts,
+  type Caller,
+  type Made,
+  type Outcome,
+  word,
+} from './cluster-load.ts'
 import type { World } from './cluster-world.ts'
 
 /** Every acknowledged write is there, every payment once, sequences have no gap, balances equal the chain's. */
 export async function check(
-  { anvil, received: all }: World,
+  { anvil, token, received: all }: World,
   call: Caller,
   {
     member,
@@ -42,18 +49,23 @@ export async function check(
     }
     if (counted.size !== payments.size)
       outcome.wrong.push(`${address} has ${counted.size} payments instead of ${payments.size}`)
-    const balance = BigInt(await anvil.call<string>('eth_getBalance', [address, 'latest']))
-    const isEqual = async () => {
-      const { assets = [] } =
-        (await call(member, 'c/ListAssets', {
-          ...{ wallet_id, asset_type: 'ASSET_TYPE_C' },
-        })) ?? {}
-      const found = assets.find((one: { asset_type: string }) => one.asset_type === 'ASSET_TYPE_C')
-      return BigInt(found?.balance ?? 0) === balance
+    const question = { to: token, data: `0x70a08231${word(address)}` }
+    const balances = {
+      ASSET_TYPE_C: await anvil.call<string>('eth_getBalance', [address, 'latest']),
+      ASSET_TYPE_ERC20: await anvil.call<string>('eth_call', [question, 'latest']),
     }
-    await waitFor('the balance is that of the chain', isEqual, { everyMs: 500 }).catch(() =>
-      outcome.wrong.push(`the balance of ${address} is not ${balance}`),
-    )
+    for (const [asset_type, hex] of Object.entries(balances)) {
+      const balance = BigInt(hex)
+      const isEqual = async () => {
+        const { assets = [] } =
+          (await call(member, 'c/ListAssets', { wallet_id, asset_type })) ?? {}
+        const found = assets.find((one: { asset_type: string }) => one.asset_type === asset_type)
+        return BigInt(found?.balance ?? 0) === balance
+      }
+      await waitFor('the balance is that of the chain', isEqual, { everyMs: 500 }).catch(() =>
+        outcome.wrong.push(`the balance of ${address} (${asset_type}) is not ${balance}`),
+      )
+    }
   }
   const received = mine()
   const sequences = [...new Set(received.map(({ sequence }) => sequence))].sort((a, b) => a - b)
@@ -66,4 +78,35 @@ export async function check(
       outcome.wrong.push(`${id} has two numbers`)
   outcome.counts.notifications! += ids.size
   outcome.counts.repeated! += received.length - ids.size
+}
+
+/** What was made is there, and what was removed is gone: webhooks in the list, keys at every process. */
+export async function checkMade(
+  { members }: World,
+  call: Caller,
+  { member, made, outcome }: { member: Pair; made: Made; outcome: Outcome },
+): Promise<void> {
+  const listed = new Set<string>()
+  for (let page_token = ''; ; ) {
+    const page = await call(member, 'c/ListWebhooks', {
+      ...{ page_size: 100, ...(page_token && { page_token }) },
+    })
+    for (const { webhook_id } of page?.webhooks ?? []) listed.add(webhook_id)
+    page_token = page?.pagination?.next_page_token ?? ''
+    if (!page_token) break
+  }
+  for (const [webhook_id, isThere] of made.webhooks)
+    if (listed.has(webhook_id) !== isThere)
+      outcome.lost.push(`webhook ${webhook_id} is ${isThere ? 'missing' : 'still there'}`)
+  const serving = members.filter(({ role }) => role === 'api' || role === 'gateway')
+  for (const { pair, isKept } of made.keys)
+    for (const one of serving) {
+      // A process that has just connected again may refuse once; a deleted key is accepted by none, ever.
+      const isRight = async () => (await accepts(one, pair)) === isKept
+      if (isKept)
+        await waitFor('the key is accepted', isRight, { timeoutMs: 10_000, everyMs: 200 }).catch(
+          () => outcome.lost.push(`key ${pair.api_key} at ${one.name}`),
+        )
+      else if (!(await isRight())) outcome.wrong.push(`${one.name} accepts a deleted key`)
+    }
 }

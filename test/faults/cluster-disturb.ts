@@ -1,7 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import type { Fault } from './cluster-failures.ts'
+import type { Way } from './cluster-links.ts'
 import type { Member, World } from './cluster-world.ts'
+
+const ways: readonly Way[] = ['both', 'to', 'from']
 
 /** A time with a beginning and an end, in milliseconds since 1970. */
 export type Span = { from: number; to: number }
@@ -68,11 +71,34 @@ export async function disturb(
     [
       'partition',
       async (member) => {
-        member.cut()
+        await member.cut()
         await delay(5_000)
         member.heal()
       },
       true,
+    ],
+    [
+      'partition of pairs',
+      async () => {
+        // One that serves requests and one that does not, each from one peer.
+        const isServing = ({ role }: Member) => role === 'api' || role === 'gateway'
+        const pairs = [members.filter(isServing), members.filter((one) => !isServing(one))]
+          .filter((group) => group.length > 0)
+          .map((group) => some(group))
+          .map((member) => ({ member, peer: some(member.peers), way: some(ways) }))
+        const cuts = pairs.map(({ member: { role }, peer }): Fault => {
+          const time = { from: Date.now(), to: Number.POSITIVE_INFINITY }
+          return { kind: 'partition', role, peer, ...time }
+        })
+        faults.push(...cuts)
+        for (const { member, peer, way } of pairs) {
+          onEvent(`${new Date().toISOString()} cut ${member.name} ${way} ${peer}`)
+          await member.cut(peer, way)
+        }
+        await delay(5_000)
+        for (const { member } of pairs) member.heal()
+        for (const fault of cuts) fault.to = Date.now()
+      },
     ],
     ['PostgreSQL killed', () => database.killDatabase()],
     ['PgBouncer killed', () => bouncer.kill().then(bouncer.start)],

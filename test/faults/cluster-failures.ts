@@ -1,7 +1,8 @@
 import type { Span } from './cluster-disturb.ts'
+import type { Peer } from './cluster-world.ts'
 
-/** Something that was done to the cluster; `role` where it was done to one process. */
-export type Fault = Span & { kind: string; role?: string | undefined }
+/** Something that was done to the cluster; `role` where it was done to one process, `peer` where to one way of it. */
+export type Fault = Span & { kind: string; role?: string | undefined; peer?: Peer | undefined }
 
 /** A request that was not answered with a result. A refusal by a limit is an answer. */
 export type Failure = Span & {
@@ -16,19 +17,33 @@ const recoveryMs = 4_000
 // How long the load balancer may use a connection whose process is gone.
 const noticeMs = 100
 
+// Whose requests need a peer. Operations need the database and nodes. The gateway knows its keys, confirms new ones over
+// either way to the database and answers `eth_chainId` itself; without Redis it refuses rather than exceed a limit. Nothing
+// that is asked for needs the connection that only listens, or the receiver.
+const needed: Record<Peer, readonly Failure['role'][]> = {
+  pooler: ['api'],
+  server: [],
+  redis: ['api', 'gateway'],
+  node: ['api'],
+  receiver: [],
+  balancer: ['api', 'gateway'],
+}
+
 /**
  * Why a request may have failed: it was in flight on a process that was killed, or on one that was paused or cut off from
- * its servers, or it was an operation while the database was down. That one cannot wait for the database: after a start
+ * its servers or from a peer that it needs, or it was an operation while the database was down. That one cannot wait for the database: after a start
  * of PostgreSQL no nonce of before is accepted (docs/decisions/authentication.md), so its caller has to sign it again.
  * The gateway knows its keys. A planned restart and Redis explain nothing. Last of all, a machine that stalled.
  */
 export function explain(failure: Failure, faults: readonly Fault[]): string | undefined {
   const isDuring = ({ from, to }: Span, afterMs: number) =>
     from <= failure.to && to + afterMs >= failure.from
-  const isOn = (kind: string, afterMs: number) =>
-    faults.some(
-      (fault) => fault.kind === kind && fault.role === failure.role && isDuring(fault, afterMs),
-    )
+  const isPaused = faults.some(
+    (fault) =>
+      fault.kind === 'SIGSTOP beyond the lease' &&
+      fault.role === failure.role &&
+      isDuring(fault, 0),
+  )
   // `from` is the moment of the kill; later requests go to other processes.
   const wasKilled = faults.some(
     ({ kind, role, from }) =>
@@ -38,8 +53,15 @@ export function explain(failure: Failure, faults: readonly Fault[]): string | un
       failure.to >= from,
   )
   if (wasKilled) return 'in_flight_on_killed'
-  if (isOn('SIGSTOP beyond the lease', 0)) return 'on_paused'
-  if (isOn('partition', recoveryMs)) return 'on_cut_off'
+  if (isPaused) return 'on_paused'
+  const isCutOff = faults.some(
+    (fault) =>
+      fault.kind === 'partition' &&
+      fault.role === failure.role &&
+      (fault.peer === undefined || needed[fault.peer].includes(failure.role)) &&
+      isDuring(fault, recoveryMs),
+  )
+  if (isCutOff) return 'on_cut_off'
   const isDown =
     failure.role === 'api' &&
     faults.some(

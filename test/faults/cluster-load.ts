@@ -106,11 +106,33 @@ export type Load = { isOver(): boolean; outcome: Outcome }
 /** The same with pauses so many times the usual ones. */
 type Paced = Load & { slower: number }
 
-/** Registers wallets with an address each. What was acknowledged must be there at the end. */
+/** What was made and removed by acknowledged calls, and is there or gone at the end. */
+export type Made = { webhooks: Map<string, boolean>; keys: { pair: Pair; isKept: boolean }[] }
+
+/** After so many wallets a webhook is registered; every second one is removed after the next. */
+const walletsPerWebhook = 4
+
+/** Registers wallets with an address each, and some webhooks. What was acknowledged must be there at the end. */
 export async function register(
   call: Caller,
-  { member, accounts, isOver, slower }: Paced & { member: Pair; accounts: Account[] },
+  {
+    member,
+    accounts,
+    made,
+    webhook_endpoint,
+    isOver,
+    slower,
+  }: Paced & { member: Pair; accounts: Account[]; made: Made; webhook_endpoint: string },
 ): Promise<void> {
+  const registerWebhook = async (wallet_id: string) => {
+    const body = { webhook_endpoint, confirmation: 1, wallet_id }
+    const { webhook_id } = (await call(member, 'c/RegisterWebhook', body)) ?? {}
+    const [before] = [...made.webhooks.keys()].slice(-1)
+    if (webhook_id) made.webhooks.set(webhook_id, true)
+    if (before === undefined || made.webhooks.size % 2 === 0) return
+    if (await call(member, 'c/RemoveWebhook', { webhook_id: before }))
+      made.webhooks.set(before, false)
+  }
   while (!isOver()) {
     const name = crypto.randomUUID()
     const wallet = await call(member, 'c/RegisterWallet', { name, confirmation: 1 })
@@ -118,20 +140,29 @@ export async function register(
     const { wallet_id } = wallet ?? {}
     const done = wallet_id && (await call(member, 'c/RegisterAddress', { wallet_id, address }))
     if (done) accounts.push({ wallet_id, address, payments: new Map() })
+    if (done && accounts.length % walletsPerWebhook === 0) await registerWebhook(wallet_id)
     await delay(accounts.length < 5 ? 0 : 1_000 * slower)
   }
 }
 
+/** An argument of a call of a contract. */
+export const word = (value: string | bigint): string =>
+  (typeof value === 'bigint' ? value.toString(16) : value.slice(2)).padStart(64, '0')
+
 /** Pays registered addresses on the chain. */
 export async function pay(
-  { anvil }: World,
+  { anvil, token }: World,
   { accounts, isOver, slower, random, outcome }: Paced & { accounts: Account[]; random(): number },
 ): Promise<void> {
   const [from] = await anvil.call<string[]>('eth_accounts')
   for (let value = 1_000_000n; !isOver(); value++) {
     const account = accounts[Math.floor(random() * accounts.length)]
     if (account) {
-      const sent = { from, to: account.address, value: `0x${value.toString(16)}` }
+      // Every fourth one in tokens.
+      const sent =
+        value % 4n === 0n
+          ? { from, to: token, data: `0x40c10f19${word(account.address)}${word(value)}` }
+          : { from, to: account.address, value: `0x${value.toString(16)}` }
       const hash = await anvil.call<string>('eth_sendTransaction', [sent])
       account.payments.set(hash, value)
       outcome.counts.payments!++
@@ -209,26 +240,42 @@ export async function useGateway(
 export async function revoke(
   world: World,
   call: Caller,
-  { organization_id, isOver, outcome, noted }: Load & { organization_id: string; noted: Noted },
+  {
+    organization_id,
+    isOver,
+    outcome,
+    noted,
+    made,
+  }: Load & { organization_id: string; noted: Noted; made: Made },
 ): Promise<void> {
   const serving = world.members.filter(({ role }) => role === 'api' || role === 'gateway')
   while (!isOver()) {
     const pair = await createKey(world.admin, call, organization_id)
     if (!pair) continue
+    // Every third one is kept.
+    const isKept = made.keys.length % 3 === 0
+    if (isKept) made.keys.push({ pair, isKept })
+    if (isKept) continue
     await Promise.all(serving.map((member) => accepts(member, pair)))
     const { api_key, api_secret } = pair
     // One that is cut off from the database serves keys that it has seen confirmed (docs/decisions/authentication.md).
-    const cut = new Set(serving.filter((member) => member.isCut()))
+    const cut = new Set(serving.filter((member) => member.isCutFromKeys()))
     const deleted = await call(world.admin, 'admin/DeleteCredential', { api_key, api_secret })
     const since = Date.now()
     if (deleted) {
+      made.keys.push({ pair, isKept })
       outcome.counts.revocations!++
       await delay(Math.max(0, since + 1_000 - Date.now()))
       for (const member of serving) {
-        if (member.isCut()) cut.add(member)
+        if (member.isCutFromKeys()) cut.add(member)
         const isAccepted = await accepts(member, pair)
         const time = { from: since, to: Date.now() }
-        if (isAccepted && !cut.has(member) && !member.isCut() && !hasStalled(noted.faults, time))
+        if (
+          isAccepted &&
+          !cut.has(member) &&
+          !member.isCutFromKeys() &&
+          !hasStalled(noted.faults, time)
+        )
           outcome.lateRevocations.push(`${member.name} at ${new Date().toISOString()}`)
       }
     }
@@ -237,7 +284,7 @@ export async function revoke(
 }
 
 /** Whether a process answers a call with this key. */
-async function accepts({ port, role }: Member, pair: Pair): Promise<boolean> {
+export async function accepts({ port, role }: Member, pair: Pair): Promise<boolean> {
   const isApi = role === 'api'
   const path = isApi ? '/v1/c/ListWallets' : `/c/mainnet/v1/${pair.api_key}`
   const body = isApi ? '{}' : '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'

@@ -1,13 +1,14 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Anvil, startAnvil } from '../../devnet/anvil/anvil.ts'
+import tokens from '../../devnet/contracts/tokens.json' with { type: 'json' }
 import { findProgram, freePort } from '../helpers/brokers.ts'
 import { bundledService } from '../helpers/bundle.ts'
 import { type KillableDatabase, startKillableDatabase } from '../helpers/killable-database.ts'
@@ -15,19 +16,33 @@ import { type PgBouncer, startPgBouncer } from '../helpers/pgbouncer.ts'
 import { type RedisServer, startRedis } from '../helpers/redis.ts'
 import type { Pair } from '../helpers/signer.ts'
 import { waitFor } from '../helpers/wait-for.ts'
+import { createLink, type Link, type Way } from './cluster-links.ts'
 
-/** A TCP connection that can be cut: what goes over it then goes nowhere. */
-type Link = { port: number; cut(): void; heal(): void; stop(): void }
+/** What a process has a connection with that can be cut alone. */
+export type Peer = 'pooler' | 'server' | 'redis' | 'node' | 'receiver' | 'balancer'
+
+const servers: readonly Peer[] = ['pooler', 'server', 'redis']
+
+/** What a process of a role talks to. */
+const peersOf = (role: string): Peer[] =>
+  role === 'api' || role === 'gateway'
+    ? [...servers, 'node', 'balancer']
+    : [...servers, role === 'courier' ? 'receiver' : 'node']
 
 /** A process of the cluster. */
 export type Member = {
   name: string
   role: string
   port: number
-  /** Cuts it off from PostgreSQL, PgBouncer and Redis. */
-  cut(): void
+  /** The same for the load balancer. */
+  balancedPort: number
+  /** Everything that it talks to. */
+  peers: readonly Peer[]
+  /** Cuts it off from PostgreSQL, PgBouncer and Redis, or from one peer. */
+  cut(peer?: Peer, way?: Way): Promise<void>
   heal(): void
-  isCut(): boolean
+  /** From what it learns of keys: the two ways to the database. */
+  isCutFromKeys(): boolean
   signal(name: NodeJS.Signals): void
   /** Ends it, and resolves when it has ended. */
   end(name: 'SIGTERM' | 'SIGKILL'): Promise<void>
@@ -54,6 +69,8 @@ export type World = {
   /** The load balancer. */
   port: number
   admin: Pair
+  /** An ERC-20 contract that mints for anyone. */
+  token: string
   received: Received[]
   receiverUrl: string
   /** Whether limits hold without exception. */
@@ -69,44 +86,6 @@ const run = promisify(execFile)
 const knowsStrictLimits = async (folder: string): Promise<boolean> => {
   const schema = await readFile(join(folder, 'src/app/config/sections/redis.ts'), 'utf8')
   return schema.includes('when_unreachable')
-}
-
-async function createLink(to: { port: number } | { path: string }): Promise<Link> {
-  const sockets = new Set<Socket>()
-  let isCut = false
-  const server = createServer((socket) => {
-    const target = connect(to as { port: number })
-    for (const one of [socket, target]) {
-      sockets.add(one)
-      one.on('error', () => {})
-      one.on('close', () => {
-        sockets.delete(one)
-        // A partition is silent: neither end gets an error before it is over.
-        if (!isCut) (one === socket ? target : socket).destroy()
-      })
-    }
-    socket.on('data', (bytes) => void (!isCut && target.write(bytes)))
-    target.on('data', (bytes) => void (!isCut && socket.write(bytes)))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const reset = () => {
-    for (const socket of sockets) socket.destroy()
-  }
-  return {
-    port: (server.address() as AddressInfo).port,
-    cut: () => {
-      isCut = true
-    },
-    heal: () => {
-      isCut = false
-      // Bytes were lost: what is left of the connections is of no use.
-      reset()
-    },
-    stop: () => {
-      reset()
-      server.close()
-    },
-  }
 }
 
 const haproxyConfig = (port: number, groups: Record<string, readonly number[]>) => `
@@ -135,6 +114,23 @@ ${ports.map((one, index) => `  server ${name}${index} 127.0.0.1:${one}`).join('\
   )
   .join('\n')}
 `
+
+/** Puts a contract onto the chain, and gives its address. */
+async function deployToken(anvil: Anvil): Promise<string> {
+  const [from] = await anvil.call<string[]>('eth_accounts')
+  const data = tokens.contracts.Coin.bytecode
+  const hash = await anvil.call<string>('eth_sendTransaction', [{ from, data }])
+  let address: string | undefined
+  await waitFor('the token is on the chain', async () => {
+    const receipt = await anvil.call<{ contractAddress: string } | null>(
+      'eth_getTransactionReceipt',
+      [hash],
+    )
+    address = receipt?.contractAddress
+    return address !== undefined
+  })
+  return address!
+}
 
 /** Collects the notifications of webhooks and answers 204. */
 async function startReceiver(received: Received[]) {
@@ -212,16 +208,17 @@ export async function startWorld(
     const received: Received[] = []
     const receiver = await startReceiver(received)
     ends.push(receiver.stop)
-    const upstreams = `[{ url: '${anvil.url}' }]`
-    await writeFile(
-      join(folder, 'portolan.yaml'),
-      `chains: { c: { kind: evm, networks: { mainnet: { upstreams: ${upstreams} } } } }
+    const receiverLink = await createLink({ port: Number(new URL(receiver.url).port) })
+    ends.push(receiverLink.stop)
+    const token = await deployToken(anvil)
+    const configOf = (nodeUrl: string) => `
+chains: { c: { kind: evm, networks: { mainnet: { upstreams: [{ url: '${nodeUrl}' }] } } } }
 webhooks: { allow_http: true, allowed_networks: ['127.0.0.0/8'] }
 logging: { level: warn, format: json }
 server: { workers: 1 }
 limits: { replicas: ${counts.gateway ?? 1} }
-`,
-    )
+`
+    await writeFile(join(folder, 'portolan.yaml'), configOf(anvil.url))
     const { user, database: name, host, port: serverPort } = connection
     const env = {
       PATH: process.env.PATH,
@@ -245,14 +242,25 @@ limits: { replicas: ${counts.gateway ?? 1} }
         pooler: await createLink({ port: Number(new URL(bouncer.url).port) }),
         server: await createLink({ path: join(host, `.s.PGSQL.${serverPort}`) }),
         redis: await createLink({ path: redis.url }),
+        node: await createLink({ port: Number(new URL(anvil.url).port) }),
       }
       const port = await freePort()
+      const balancerLink = await createLink({ port })
+      const linkOf = (peer: Peer): Link =>
+        peer === 'receiver'
+          ? receiverLink
+          : peer === 'balancer'
+            ? balancerLink
+            : links[peer as keyof typeof links]
+      const home = join(folder, `home-${role}-${index}`)
+      await mkdir(home)
+      await writeFile(join(home, 'portolan.yaml'), configOf(`http://127.0.0.1:${links.node.port}`))
       const url = (link: Link) => `postgres://${user}@127.0.0.1:${link.port}/${name}`
       let child: ChildProcess | undefined
-      let isCut = false
+      let cut: readonly Peer[] = []
       const launch = () => {
         child = spawn(process.execPath, [program, 'start', '--roles', role], {
-          cwd: folder,
+          cwd: home,
           env: {
             ...env,
             PORTOLAN_PORT: `${port}`,
@@ -265,6 +273,7 @@ limits: { replicas: ${counts.gateway ?? 1} }
           },
           stdio: ['ignore', 'ignore', 'inherit'],
         })
+        child.once('exit', balancerLink.shut)
       }
       const isReady = () =>
         fetch(`http://127.0.0.1:${port}/ready`, { signal: AbortSignal.timeout(2_000) }).then(
@@ -279,6 +288,7 @@ limits: { replicas: ${counts.gateway ?? 1} }
           return await isReady()
         }
         await waitFor(`${role} ${index} is ready`, look, { timeoutMs: 180_000, everyMs: 500 })
+        await balancerLink.open()
       }
       const end = async (signal: 'SIGTERM' | 'SIGKILL') => {
         if (!child || child.exitCode !== null || child.signalCode !== null) return
@@ -293,18 +303,21 @@ limits: { replicas: ${counts.gateway ?? 1} }
         process.off('exit', endWithUs)
         child?.kill('SIGCONT')
         await end('SIGKILL')
-        for (const link of Object.values(links)) link.stop()
+        for (const link of [...Object.values(links), balancerLink]) link.stop()
       })
       return {
-        ...{ name: `${role} ${index}`, role, port, start, end },
-        isCut: () => isCut,
-        cut: () => {
-          isCut = true
-          for (const link of Object.values(links)) link.cut()
+        ...{ name: `${role} ${index}`, role, port, balancedPort: balancerLink.port, start, end },
+        peers: peersOf(role),
+        isCutFromKeys: () => cut.includes('pooler') || cut.includes('server'),
+        cut: async (peer, way = 'both') => {
+          cut = peer ? [peer] : servers
+          // All couriers have one way to the receiver.
+          const pid = peer === 'receiver' ? child?.pid : undefined
+          for (const one of cut) await linkOf(one).cut(way, pid)
         },
         heal: () => {
-          isCut = false
-          for (const link of Object.values(links)) link.heal()
+          for (const one of cut) linkOf(one).heal()
+          cut = []
         },
         signal: (signal) => void child?.kill(signal),
       }
@@ -323,7 +336,7 @@ limits: { replicas: ${counts.gateway ?? 1} }
     ) as Pair
     const port = await freePort()
     const portsOf = (role: string) =>
-      members.filter((one) => one.role === role).map((one) => one.port)
+      members.filter((one) => one.role === role).map((one) => one.balancedPort)
     const file = join(folder, 'haproxy.cfg')
     await writeFile(file, haproxyConfig(port, { api: portsOf('api'), gateway: portsOf('gateway') }))
     const balancer = spawn(haproxy, ['-db', '-q', '-f', file], { stdio: 'ignore' })
@@ -339,8 +352,8 @@ limits: { replicas: ${counts.gateway ?? 1} }
       return served.every(Boolean)
     })
     return {
-      ...{ members, anvil, database, bouncer, redis, port, admin, received },
-      receiverUrl: receiver.url,
+      ...{ members, anvil, database, bouncer, redis, port, admin, token, received },
+      receiverUrl: `http://127.0.0.1:${receiverLink.port}/hook`,
       isStrict,
       upgrade: () => {
         program = older === undefined ? (next ?? main) : main

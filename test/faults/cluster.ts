@@ -2,13 +2,14 @@ import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { makeBundlesFolder } from '../helpers/bundle.ts'
 import { createRandom } from '../helpers/random.ts'
-import { check } from './cluster-check.ts'
+import { check, checkMade } from './cluster-check.ts'
 import { disturb } from './cluster-disturb.ts'
 import { explain, watchStalls } from './cluster-failures.ts'
 import {
   type Account,
   createCaller,
   createTenant,
+  type Made,
   type Noted,
   type Outcome,
   pay,
@@ -18,6 +19,7 @@ import {
 } from './cluster-load.ts'
 import { checkSent, send } from './cluster-send.ts'
 import { startWorld, type World } from './cluster-world.ts'
+import { makeNextVersion } from './next-version.ts'
 
 /** The limit of one organization, which asks twice as often. */
 const usualPerSecond = 20
@@ -37,7 +39,7 @@ export async function runCluster(options: {
   next?: string | undefined
   /** Between two disturbances, on average. */
   pauseMs?: number | undefined
-  /** How many disturbances there are in a seed at least; 8 are each kind once. */
+  /** How many disturbances there are in a seed at least; 9 are each kind once. */
   least?: number | undefined
   counts?: Readonly<Record<string, number>>
   /** Between two blocks of the chain. */
@@ -110,7 +112,12 @@ async function runSeed(
     webhook_endpoint: new URL(path, world.receiverUrl).href,
     confirmation: 1,
   })
+  await call(member, 'c/RegisterContract', {
+    ...{ contract_address: world.token, contract_type: 'CONTRACT_TYPE_ERC20' },
+  })
   const accounts: Account[] = []
+  const made: Made = { webhooks: new Map(), keys: [] }
+  const webhook_endpoint = new URL(`/more/${seed}`, world.receiverUrl).href
   const owner = { name: `owner-${seed}`, per_second_limit: -1 }
   const sender = (await createTenant(world, call, owner)).pair
   const limited = { name: `limited-${seed}`, per_second_limit: perSecond }
@@ -128,10 +135,10 @@ async function runSeed(
   })
   const [sending] = await Promise.all([
     send(world, call, { member: sender, isOver, outcome }),
-    register(call, { member, accounts, isOver, slower, outcome }),
+    register(call, { member, accounts, made, webhook_endpoint, isOver, slower, outcome }),
     pay(world, { accounts, isOver, slower, random, outcome }),
     useGateway(world, { api_key, perSecond, isOver, slower, outcome, noted }),
-    revoke(world, call, { organization_id, isOver, outcome, noted }),
+    revoke(world, call, { organization_id, isOver, outcome, noted, made }),
     disturbing.catch((error: unknown) => {
       // The load ends as well.
       until = 0
@@ -148,6 +155,7 @@ async function runSeed(
     else outcome.counts[reason] = (outcome.counts[reason] ?? 0) + 1
   }
   await check(world, call, { member, accounts, outcome, path })
+  await checkMade(world, call, { member, made, outcome })
   await checkSent(world, call, { member: sender, sending, outcome })
 }
 
@@ -158,13 +166,17 @@ if (import.meta.main) {
       ...{ seconds: { type: 'string', default: '180' }, seed: { type: 'string', default: '1' } },
       ...{ seeds: { type: 'string', default: '1' }, older: { type: 'string' } },
       ...{ pause: { type: 'string' }, least: { type: 'string' } },
+      // Restarts all processes with a next version during the first seed, as the test does.
+      next: { type: 'boolean' },
     },
   })
   // The processes are started many times: the sources of a thousand modules take twice the time of a bundle.
   const bundles = makeBundlesFolder()
   process.once('exit', () => rmSync(bundles, { recursive: true, force: true }))
   const number = (text: string | undefined) => (text === undefined ? undefined : Number(text))
+  await using next = values.next ? await makeNextVersion() : undefined
   const outcome = await runCluster({
+    next: next?.program,
     ...{ seconds: Number(values.seconds), seed: Number(values.seed), seeds: Number(values.seeds) },
     ...{ older: values.older, pauseMs: number(values.pause), least: number(values.least) },
     onEvent: (text) => console.log(text),

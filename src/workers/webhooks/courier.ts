@@ -159,7 +159,7 @@ export function startCourier(options: CourierOptions): Courier {
     let isWell: boolean | undefined
     try {
       const signal = aborting.signal
-      // Waited here while the process was suspended or the database was away: another one may have sent it.
+      // It waited here while the process was suspended or the database unreachable: another process may have sent it.
       const isHeld = claims.holds(delivery.claim)
       const record = isHeld
         ? await send(delivery, { http, clock, timeoutMs, random, signal, span })
