@@ -4,7 +4,7 @@ import { isAbsolute, join } from 'node:path'
 
 /**
  * The folder for compiled code in the user's own cache directory. What is in it runs with the rights of this
- * user, so it is refused unless nobody else can write to it or replace it; undefined means no cache.
+ * user, so it is refused where another user can write to it or replace it; undefined means no cache.
  */
 export function ownCompileCache(env = process.env, uid = process.getuid?.()) {
   // Where users have no ids there is nothing to check.

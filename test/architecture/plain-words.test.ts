@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 // equivalent (notify, report, fix, resume), or hide who does what.
 const root = join(import.meta.dirname, '../..')
 const folders = [
+  'bin',
   'src',
   'test',
   'docs',
@@ -45,7 +46,7 @@ const filesBelow = (folder: string): string[] =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter(
       (name) =>
-        /\.(tsx?|md|sql|sol|tolk|html|ya?ml)$/.test(name) &&
+        /\.([cm]?[jt]sx?|md|sql|sol|tolk|html|ya?ml|sh|lua)$/.test(name) &&
         !/(^|\/)(node_modules|dist)\//.test(name),
     )
     .map((name) => join(folder, name))
