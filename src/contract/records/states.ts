@@ -1,3 +1,5 @@
+import type { WalletService } from '../variant.ts'
+
 /** Every state of a managed transaction (spec 3, docs/decisions/transactions.md). */
 export const transactionStates = [
   'TRANSACTION_STATE_CREATED',
@@ -188,7 +190,13 @@ export const transferEvents = [
   'WEBHOOK_EVENT_INSTALLATION',
 ] as const satisfies readonly WebhookEvent[]
 
-/** What a webhook notifies of unless it names its events. */
+/** What a webhook of each wallet service can notify of. */
+export const webhookEventsOf: Readonly<Record<WalletService, readonly WebhookEvent[]>> = {
+  ...{ t: transferEvents, s: transferEvents, p: transferEvents },
+  c: webhookEvents,
+}
+
+/** What a webhook notifies of unless it names its events, as far as its service has them. */
 export const defaultWebhookEvents: readonly WebhookEvent[] = [
   'WEBHOOK_EVENT_TRANSFER',
   'WEBHOOK_EVENT_TRANSACTION_STATE',

@@ -6,7 +6,7 @@ import {
   defaultWebhookEvents,
   notificationTypes,
   type WebhookEvent,
-  webhookEvents,
+  webhookEventsOf,
 } from '../../contract/records/states.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import type { WalletService } from '../../contract/variant.ts'
@@ -203,13 +203,11 @@ export const ListWebhooks: WalletHandler<'ListWebhooks'> = async (context, reque
 }
 
 /** What a webhook or a sink notifies of. */
-export const presentEvents = (row: Pick<ListedWebhook, 'events'>, service: WalletService) =>
-  webhookEvents.filter((event) =>
-    row.events
-      ? row.events.includes(event)
-      : defaultWebhookEvents.includes(event) &&
-        (service === 'c' || event === 'WEBHOOK_EVENT_TRANSFER'),
-  )
+export const presentEvents = (
+  { events }: Pick<ListedWebhook, 'events'>,
+  service: WalletService,
+): WebhookEvent[] =>
+  webhookEventsOf[service].filter((event) => (events ?? defaultWebhookEvents).includes(event))
 
 const present = (row: ListedWebhook, service: WalletService) => ({
   webhook_id: row.webhook_id,

@@ -4,6 +4,7 @@
 
 import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
 import { filterIdleMinutes } from '../../contract/limits.ts'
+import { notificationBuffer } from '../../contract/operations/gateway.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Ids } from '../../lib/ids.ts'
 import { answered, type Dispatch, failed, type OnAnswer, refused } from '../rpc/answer.ts'
@@ -78,8 +79,8 @@ export function createFilters(options: {
   const { feed, index, pending, clock, ids, budget, maxPerKey } = options
   const {
     idleMs = filterIdleMinutes * 60_000,
-    // As many as a subscriber may leave unread (spec 6.2.3).
-    maxChanges = 10_000,
+    // As many as a subscriber may leave unread.
+    maxChanges = notificationBuffer,
     maxBytes = 16_777_216,
   } = options
   // The longest unused first.
