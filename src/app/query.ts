@@ -204,17 +204,10 @@ async function openSource(
     ...{ chain, network: name, variants, is_default: isDefault },
     create_time: new Date(clock.now()),
   })
-  // Heads of the canonical chain instead of those of single nodes: a block that is no longer
-  // canonical marks nothing as left.
-  const heads: Pick<typeof pool, 'onHead'> = {
-    onHead: (listener) =>
-      view.onChange(({ added }) => {
-        for (const head of added) listener(head, 'canonical')
-      }),
-  }
   const recorder = startPendingRecorder({
     db,
-    pool: { ...pool, ...heads },
+    pool,
+    canonical: view,
     prefix,
     network_id,
     clock,

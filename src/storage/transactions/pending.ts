@@ -128,6 +128,21 @@ export const markLeft = async (
       order by transaction_hash for update)`.execute(db)
 }
 
+/** The block of these has left the chain: they wait again, and are checked next. */
+export const markReturned = async (
+  db: Db,
+  network_id: number,
+  hashes: readonly Buffer[],
+): Promise<void> => {
+  if (hashes.length === 0) return
+  await sql`
+    update pending_transaction set leave_time = null, check_time = null
+    where network_id = ${network_id} and leave_time is not null and transaction_hash in (
+      select transaction_hash from pending_transaction
+      where network_id = ${network_id} and transaction_hash = any(${hashes as Buffer[]}::bytea[])
+      order by transaction_hash for update)`.execute(db)
+}
+
 /** Forgets what left before this time, and the oldest beyond so many; at most `limit` of each at once. */
 export const forgetPending = async (
   db: Db,

@@ -6,7 +6,7 @@ import { readPoolContent } from './seen.ts'
 
 /** What the recorder asks nodes. */
 export type PendingNodes = {
-  /** As all nodes know it; null when none does, undefined when none answered. */
+  /** As all nodes know it, without a block of another branch; null when none does, undefined when none answered. */
   find(hash: string, signal: AbortSignal): Promise<RawFields | null | undefined>
   /** The hashes of a block; empty when no node has it any more. */
   transactionsOf(block: string, signal: AbortSignal): Promise<string[]>
@@ -27,8 +27,9 @@ export function createPendingNodes(options: {
   pool: Pick<Pool, 'request' | 'can'>
   prefix: string
   clock: Clock
+  isOnBranch(number: number, hash: string): boolean
 }): PendingNodes {
-  const { pool, prefix, clock } = options
+  const { pool, prefix, clock, isOnBranch } = options
   let lacksContentOf = 0
 
   const call = (method: string, params: unknown[], signal: AbortSignal) =>
@@ -46,7 +47,10 @@ export function createPendingNodes(options: {
     find: async (hash, signal) => {
       const outcome = await call('getTransactionByHash', [hash], signal)
       if ('failure' in outcome || !outcome.ok) return undefined
-      return JSON.parse(outcome.result)
+      const raw: RawFields | null = JSON.parse(outcome.result)
+      const { blockHash, blockNumber } = raw ?? {}
+      const isAside = typeof blockHash === 'string' && !isOnBranch(Number(blockNumber), blockHash)
+      return isAside ? { ...raw, blockHash: null, blockNumber: null } : raw
     },
     transactionsOf: async (block, signal) => {
       const outcome = await call('getBlockByHash', [block, false], signal)

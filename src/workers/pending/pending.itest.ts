@@ -3,6 +3,7 @@ import { shiftedClock } from '../../../test/helpers/app.ts'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { waitFor } from '../../../test/helpers/wait-for.ts'
 import type { RawFields } from '../../chains/evm/block/records.ts'
+import type { Canonical, Change } from '../../chains/evm/canonical/canonical.ts'
 import type { Head, Pool, PoolOutcome } from '../../chains/evm/pool/pool-types.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { silentLog } from '../../lib/log.ts'
@@ -17,13 +18,15 @@ const quick: Partial<PendingLimits> = {
 }
 let chains = 0
 let made = 0
+const change: Change = { removed: [], added: [], droppedAbove: undefined, isLost: false }
 
 /** Nodes with one pool of transactions. */
 const createNodes = () => {
   const held = new Map<string, RawFields>()
   const blocks = new Map<string, string[]>()
   const announced = new Set<(hash: string) => void>()
-  const heads = new Set<(head: Head, upstream: string) => void>()
+  const listeners = new Set<(change: Change) => void>()
+  const gone = new Set<string>()
   const state = { failing: false, hasPool: false, asked: 0, onContent: () => {} }
   const answer = ({ method, params }: { method: string; params: string }): PoolOutcome => {
     state.asked++
@@ -53,10 +56,27 @@ const createNodes = () => {
     mine: (hash: string) => {
       const block = `0x${(++made).toString(16).padStart(64, 'b')}`
       blocks.set(block, [hash])
-      held.set(hash, { ...held.get(hash), blockHash: block })
+      held.set(hash, { ...held.get(hash), blockHash: block, blockNumber: `0x${made.toString(16)}` })
       const head = { number: made, hash: block, parent_hash: block, timestamp: 0 }
-      for (const notify of heads) notify(head, 'node')
+      for (const notify of listeners) notify({ ...change, added: [head] })
+      return head
     },
+    /** The block leaves the chain, and nodes hold its transactions again; the last one may not know that yet. */
+    takeBack: (head: Head, { isNoticed = true } = {}) => {
+      gone.add(head.hash)
+      for (const hash of isNoticed ? (blocks.get(head.hash) ?? []) : [])
+        held.set(hash, { ...held.get(hash), blockHash: null })
+      for (const notify of listeners) notify({ ...change, removed: [head] })
+    },
+    canonical: {
+      onChange: (listener) => {
+        listeners.add(listener)
+        return () => listeners.delete(listener)
+      },
+      head: () => ({ number: made, hash: '', parent_hash: '', timestamp: 0 }),
+      bestHashAt: () => (gone.size > 0 ? 'another' : undefined),
+      isLinking: () => false,
+    } satisfies Pick<Canonical, 'onChange' | 'head' | 'bestHashAt' | 'isLinking'>,
     pool: {
       request: async (request) => answer(request),
       can: (capability) => capability === 'txpool' && state.hasPool,
@@ -64,12 +84,8 @@ const createNodes = () => {
         announced.add(listener)
         return () => announced.delete(listener)
       },
-      onHead: (listener) => {
-        heads.add(listener)
-        return () => heads.delete(listener)
-      },
       pendingSources: () => ['node'],
-    } satisfies Pick<Pool, 'request' | 'can' | 'onPending' | 'pendingSources' | 'onHead'>,
+    } satisfies Pick<Pool, 'request' | 'can' | 'onPending' | 'pendingSources'>,
   }
 }
 
@@ -89,7 +105,8 @@ const open = async (limits: Partial<PendingLimits> = {}, own: Db = db) => {
   const nodes = createNodes()
   const start = ({ listens = true, clock = systemClock } = {}) => {
     const recorder = startPendingRecorder({
-      ...{ db: own, pool: nodes.pool, prefix: 'eth', network_id, clock, listens },
+      ...{ db: own, pool: nodes.pool, canonical: nodes.canonical, prefix: 'eth' },
+      ...{ network_id, clock, listens },
       ...{ log: silentLog, limits: { ...quick, ...limits } },
     })
     onTestFinished(recorder.stop)
@@ -169,6 +186,21 @@ describe('the recorder', () => {
     expect(await find(hash)).toEqual(first)
   })
 
+  it('lists a transaction again when its block leaves the chain, though no node announces it again', async () => {
+    const { nodes, start, shows, hold, listed } = await open()
+    start()
+    const hash = hold()
+    nodes.announce(hash)
+    await shows(hash)
+    const block = nodes.mine(hash)
+    await shows()
+    // The node that is asked may not know of the other branch yet.
+    nodes.takeBack(block, { isNoticed: false })
+    await shows(hash)
+    await nodes.asked(5)
+    expect(await listed()).toEqual([hash])
+  })
+
   it('keeps no more than it may, the newest', async () => {
     const { nodes, start, shows, hold } = await open({ maxRows: 3 })
     const recorder = start()
@@ -220,7 +252,7 @@ describe('the recorder', () => {
   })
 
   it('reports what it recorded, what it keeps and what its bounds dropped', async () => {
-    const { nodes, start, hold } = await open({ maxRows: 2 })
+    const { nodes, start, hold, listed } = await open({ maxRows: 2 })
     const recorder = start()
     const hashes = [0, 1, 2].map((nonce) => hold(nonce))
     for (const hash of hashes) nodes.announce(hash)
@@ -228,7 +260,8 @@ describe('the recorder', () => {
       const { recorded, dropped, kept } = recorder.status()
       return recorded === 3 && dropped === 1 && kept === 2
     })
-    nodes.mine(hashes[2]!)
+    // Of transactions that were announced in one millisecond any may be the oldest.
+    nodes.mine((await listed())[0]!)
     await waitFor('one waits', () => recorder.status().waiting < 2)
     expect(recorder.status()).toMatchObject({ sources: ['node'], reads_txpool: false, queued: 0 })
     nodes.state.hasPool = true

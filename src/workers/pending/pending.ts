@@ -2,7 +2,8 @@
 // are bounded; records stay readable for 24 hours after they left the pool.
 
 import type { RawFields } from '../../chains/evm/block/records.ts'
-import type { Head, Pool } from '../../chains/evm/pool/pool-types.ts'
+import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
+import type { Pool } from '../../chains/evm/pool/pool-types.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Db } from '../../storage/pg/database.ts'
@@ -11,6 +12,7 @@ import {
   countPending,
   forgetPending,
   markLeft,
+  markReturned,
   readableMs,
   recordPending,
   type SeenPending,
@@ -76,17 +78,27 @@ const batch = 100
 const idleMs = 100
 // About 20 questions per second at the most, whatever the size of the pool.
 const perCallMs = 50
-// Heads that wait for their transactions to be read; the sweep covers what does not fit.
-const maxHeads = 64
+// Blocks that wait for their transactions to be read; the sweep covers those that were added and do not fit.
+const maxBlocks = 64
 // A pool that takes long to write out is asked for accordingly less often. One slow answer must not hide what waits for a
 // nonce for minutes: nodes announce only what can be mined.
 const restFactor = 20
 const maxRestMs = 20_000
 
+/** Whether a block is on the branch; of one that left the window it is believed. */
+const branchCheckOf =
+  ({ head, bestHashAt, isLinking }: Pick<Canonical, 'head' | 'bestHashAt' | 'isLinking'>) =>
+  (number: number, hash: string): boolean => {
+    const best = bestHashAt(number)
+    return best === undefined ? !isLinking() && number <= (head()?.number ?? -1) : best === hash
+  }
+
 /** Starts to record. Every process may do so: what two of them see is stored once. */
 export function startPendingRecorder(options: {
   db: Db
-  pool: Pick<Pool, 'request' | 'can' | 'onHead' | 'onPending' | 'pendingSources'>
+  pool: Pick<Pool, 'request' | 'can' | 'onPending' | 'pendingSources'>
+  /** What is in a block of another branch still waits. */
+  canonical: Pick<Canonical, 'onChange' | 'head' | 'bestHashAt' | 'isLinking'>
   prefix: string
   network_id: number
   clock: Clock
@@ -95,12 +107,12 @@ export function startPendingRecorder(options: {
   listens?: boolean
   limits?: Partial<PendingLimits>
 }): PendingRecorder {
-  const { db, pool, prefix, network_id, clock, log, listens = true } = options
+  const { db, pool, canonical, prefix, network_id, clock, log, listens = true } = options
   const limits = { ...defaults, ...options.limits }
-  const nodes = createPendingNodes({ pool, prefix, clock })
+  const nodes = createPendingNodes({ pool, prefix, clock, isOnBranch: branchCheckOf(canonical) })
   const queue = createPendingQueue()
-  // Blocks whose transactions are still to be marked as left.
-  const heads: Head[] = []
+  // Blocks whose transactions are still to be marked as left, or as returned where the block has left the chain.
+  const blocks: { hash: string; isRemoved: boolean }[] = []
   const stopping = new AbortController()
   const { signal } = stopping
   // Set when two transactions with one nonce are known: the next sweep starts at once.
@@ -140,13 +152,16 @@ export function startPendingRecorder(options: {
     if (lost > 0) log.warn({ lost }, 'pending transactions came faster than they can be recorded')
   }
 
-  /** What is in a block does not wait any more. */
+  /** What is in a block does not wait any more, until the block leaves the chain. */
   const leave = async () => {
-    const head = heads.shift()
-    if (!head) return clock.sleep(idleMs, signal)
-    const hashes = await nodes.transactionsOf(head.hash, signal)
+    const [block] = blocks
+    if (!block) return clock.sleep(idleMs, signal)
+    const hashes = await nodes.transactionsOf(block.hash, signal)
     const bytes = hashes.map((hash) => Buffer.from(hash.slice(2), 'hex'))
-    await markLeft(db, network_id, bytes, new Date(clock.now()))
+    // Those that return though no node holds them, or that are in another block already, are found out by the sweep.
+    if (block.isRemoved) await markReturned(db, network_id, bytes)
+    else await markLeft(db, network_id, bytes, new Date(clock.now()))
+    blocks.shift()
   }
 
   /** Finds out what was replaced or dropped, and what was mined between two checks. */
@@ -216,9 +231,11 @@ export function startPendingRecorder(options: {
 
   const unsubscribe = [
     listens ? pool.onPending((hash) => queue.add(hash, clock.now())) : () => {},
-    pool.onHead((head) => {
-      // What is left out here the sweep finds.
-      if (heads.length < maxHeads) heads.push(head)
+    canonical.onChange(({ removed, added }) => {
+      for (const { hash } of removed) blocks.push({ hash, isRemoved: true })
+      for (const { hash } of added) blocks.push({ hash, isRemoved: false })
+      // The first one is in work.
+      blocks.splice(maxBlocks)
     }),
   ]
   const steps = [fetch, leave, sweep, forget, ...(listens ? [readContent] : [])]
