@@ -26,7 +26,10 @@ export type NodeServer = {
 }
 
 /** Puts a node of the world on the network; it ends with the test. */
-export async function serveNode(world: World, node: WorldNode): Promise<NodeServer> {
+export async function serveNode(
+  world: Pick<World, 'answer' | 'show'>,
+  node: WorldNode,
+): Promise<NodeServer> {
   const subscribers = new Map<WebSocket, { heads?: string; pending?: string }>()
   const open = new Set<Socket>()
   let filterChanges: string[] = []
@@ -52,7 +55,6 @@ export async function serveNode(world: World, node: WorldNode): Promise<NodeServ
       filterChanges = []
       return changes
     }
-    if (!/^eth_get(Block|Logs|Transaction)/.test(method)) throw new Error('unknown method')
     const reply = world.answer(node, { method, params: JSON.stringify(params) })
     if (!reply.ok) throw new Error(reply.error)
     return reply.result

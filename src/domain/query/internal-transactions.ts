@@ -9,7 +9,7 @@ import {
 import type { Capability } from '../../chains/evm/pool/pool-types.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
 import type { Context, QueryHandler } from '../context.ts'
-import { isCanonical, type Placed, readPlaced, resultOf } from './read.ts'
+import { isCanonical, type Placed, readPlaced, reorganizing, resultOf } from './read.ts'
 import { type QuerySource, sourceOf } from './source.ts'
 
 type Mined = Extract<Placed, { kind: 'mined' }>
@@ -41,6 +41,8 @@ const tracers: readonly Tracer[] = [
 
 // More reorganizations in one request mean that the chain does not stand still.
 const attempts = 3
+// A node may have left the branch without having shown it.
+const pauseMs = 200
 
 /** Lists the calls inside a transaction, depth first, without the transaction itself. */
 export const ListInternalTransactions: QueryHandler<'ListInternalTransactions'> = async (
@@ -49,47 +51,54 @@ export const ListInternalTransactions: QueryHandler<'ListInternalTransactions'> 
 ) => {
   const source = sourceOf(context)
   const hash = request.transaction_hash.toLowerCase()
+  let isRefused = false
   for (let left = attempts; left > 0; left--) {
     const placed = await readPlaced(context, 'getTransactionReceipt', hash)
     if (placed.kind !== 'mined') throw new OperationError('TRANSACTION_NOT_FOUND')
-    const generation = source.view.generation()
     const internal_transactions = await trace(context, source, hash, placed)
-    // A trace does not say of which block it is: it is good if no block has left the chain meanwhile.
-    if (generation === source.view.generation() && isCanonical(source, placed.number, placed.hash))
+    if (internal_transactions !== 'moved' && internal_transactions !== 'refused')
       return { internal_transactions }
+    // Once more: a node that has just left the branch does not know the transaction.
+    if (internal_transactions === 'refused' && isRefused) break
+    isRefused ||= internal_transactions === 'refused'
+    await context.clock.sleep(pauseMs, context.signal)
   }
-  throw new OperationError('UPSTREAM_UNAVAILABLE', {
-    detail: 'The chain is being reorganized.',
-    retryAfter: 1,
-  })
+  throw isRefused ? unavailable() : reorganizing()
 }
+
+const unavailable = () => new OperationError('TRACES_UNAVAILABLE', { retryAfter: 60 })
+
+/** The calls; `refused` when no node traces the transaction, `moved` when the trace may be of another branch. */
+type Traced = CallFrame[] | 'refused' | 'moved'
 
 async function trace(
   context: Context,
   source: QuerySource,
   hash: string,
   block: Mined,
-): Promise<CallFrame[]> {
+): Promise<Traced> {
   for (const { method, read } of tracers) {
     const kept = source.kept.find(`${method} ${hash}`)
     if (kept !== undefined) return read(parse(kept), hash, block.hash)
   }
-  for (const tracer of tracers) {
-    if (!source.pool.can(tracer.needs)) continue
-    const frames = await ask(context, source, tracer, hash, block)
-    if (frames) return frames
+  const usable = tracers.filter(({ needs }) => source.pool.can(needs))
+  if (usable.length === 0) throw unavailable()
+  for (const tracer of usable) {
+    const traced = await ask(context, source, tracer, hash, block)
+    if (traced !== 'refused') return traced
   }
-  throw new OperationError('TRACES_UNAVAILABLE', { retryAfter: 60 })
+  return 'refused'
 }
 
-/** Asks the nodes that have a tracer; undefined when it is of no use to us. */
+/** Asks the nodes that have a tracer. */
 async function ask(
   { signal }: Context,
-  { pool, kept, timeoutMs, view }: QuerySource,
+  source: QuerySource,
   { needs, method, options, read }: Tracer,
   hash: string,
   block: Mined,
-): Promise<CallFrame[] | undefined> {
+): Promise<Traced> {
+  const { pool, kept, timeoutMs, view } = source
   const attempt = (result: string) => {
     try {
       return read(parse(result), hash, block.hash)
@@ -98,6 +107,9 @@ async function ask(
     }
   }
   const generation = view.generation()
+  const nodes = pool.status().length
+  const aside = view.aside()
+  let tracedBy = ''
   const outcome = await pool.request({
     method,
     params: JSON.stringify([hash, ...options]),
@@ -107,14 +119,27 @@ async function ask(
     idempotent: true,
     timeoutMs,
     signal,
+    // On another branch the same transaction may have done something else.
+    ...(aside.length < nodes && { avoid: aside }),
     // The tracer is ours, so that no error is about what the caller asked for.
-    isUseless: (reply) => !reply.ok || attempt(reply.result) === undefined,
+    isUseless: (reply, node) => {
+      tracedBy = node
+      return !reply.ok || attempt(reply.result) === undefined
+    },
   })
   // A node's own error: the state is gone, or the tracer is not there after all.
-  if (!('failure' in outcome) && !outcome.ok) return undefined
+  if (!('failure' in outcome) && !outcome.ok) return 'refused'
   const result = resultOf(outcome)
   const frames = attempt(result)
-  if (frames && generation === view.generation()) kept.keep(`${method} ${hash}`, result, block)
+  if (!frames) return 'refused'
+  // A trace does not say of which block it is: it is good if its node has not left the branch, and no block the chain.
+  if (nodes > 1 && block.number > view.final()) await view.settle()
+  const isOn =
+    generation === view.generation() &&
+    isCanonical(source, block.number, block.hash) &&
+    (nodes === 1 || block.number <= view.final() || !view.aside().includes(tracedBy))
+  if (!isOn) return 'moved'
+  kept.keep(`${method} ${hash}`, result, block)
   return frames
 }
 

@@ -16,13 +16,22 @@ const hashPattern = /^0x[0-9a-f]{64}$/
 export async function readBlock(context: Context, number: number): Promise<RawFields | undefined> {
   const source = sourceOf(context)
   const args = [`0x${number.toString(16)}`, false]
-  const block = await ask(context, source, 'getBlockByNumber', args)
-  await settle(context, source)
-  if (!block || isCanonical(source, number, hashOf(block.hash))) return block
-  // It came from a node that is still on a branch which the others have left, or it is so new that its
-  // branch is not known yet: those that have the best head decide.
-  return await askNodes(context, source, 'getBlockByNumber', args)
+  for (let left = tries; ; left--) {
+    const block = await ask(context, source, 'getBlockByNumber', args)
+    await settle(context, source)
+    if (!block || isCanonical(source, number, hashOf(block.hash))) return block
+    // The branch switched after the answer.
+    if (left === 0) throw reorganizing()
+    await context.clock.sleep(pauseMs, context.signal)
+  }
 }
+
+/** The chain changes faster than it can be read. */
+export const reorganizing = (): OperationError =>
+  new OperationError('UPSTREAM_UNAVAILABLE', {
+    detail: 'The chain is being reorganized.',
+    retryAfter: 1,
+  })
 
 /** A transaction as a node returns it, with its block if it has one. */
 export type Placed =
@@ -46,18 +55,12 @@ export async function readPlaced(
   if (placed.kind === 'none' && source.pool.status().length > 1)
     placed = place(await askNodes(context, source, method, args))
   for (let left = tries; placed.kind === 'mined'; left--) {
-    const { number, hash: block } = placed
-    if (isCanonical(source, number, block)) return placed
+    if (isCanonical(source, placed.number, placed.hash)) return placed
+    // It is of a node on another branch, however many nodes are on it: the canonical chain alone decides.
     if (left === 0) return none
-    // Either a dropped block's, or of a branch that was not announced yet: then the nodes have that
-    // very block at its height.
-    const [again, at] = await Promise.all([
-      askNodes(context, source, method, args),
-      askNodes(context, source, 'getBlockByNumber', [`0x${number.toString(16)}`, false]),
-    ])
-    placed = place(again)
-    if (placed.kind === 'mined' && hashOf(at?.hash) === placed.hash) return placed
     await context.clock.sleep(pauseMs, context.signal)
+    placed = place(await ask(context, source, method, args))
+    await settle(context, source)
   }
   return placed
 }
@@ -65,6 +68,7 @@ export async function readPlaced(
 /** Whether the block is the one of the chain at its height, as far as that is known. */
 export function isCanonical({ view }: QuerySource, number: number, hash: string): boolean {
   if (number <= view.final()) return true
+  if (view.isGone(hash)) return false
   const best = view.bestHashAt(number)
   return best === undefined || best === hash
 }

@@ -24,6 +24,11 @@ export type QuerySource = {
     generation(): number
     bestHashAt(number: number): string | undefined
     isLinking(): boolean
+    isGone(hash: string): boolean
+    /** Nodes that show a head of another branch. */
+    aside(): string[]
+    /** Asks the nodes for their heads, and waits for the choice among them. */
+    settle(): Promise<void>
   }
   /** Answers of methods that the gateway does not offer; they die with their block. */
   kept: {

@@ -102,6 +102,8 @@ export function createWorld({
   const reply: World['answer'] = (node, { method, params }) => {
     const [first, second] = JSON.parse(params) as [string | WorldRange, unknown]
     if (method === 'eth_syncing') return { ok: true, result: 'false' }
+    if (!/^eth_get(Block|Logs|Transaction)/.test(method))
+      return { ok: false, error: '{"code":-32601,"message":"unknown method"}' }
     if (method === 'eth_getBlockByNumber') {
       const block = first === 'latest' ? node.head : blockAt(node, Number(first))
       return { ok: true, result: block ? blockText(block, second === true) : 'null' }

@@ -32,6 +32,8 @@ export type Canonical = {
   numberOf(hash: string): number | undefined
   /** Whether a block is known to be off the branch. */
   isGone(hash: string): boolean
+  /** The nodes whose head is not on the branch, by name. */
+  aside(): string[]
   /** Whether a head is chosen that is not linked yet: the branch is about to change. */
   isLinking(): boolean
   /** Whether blocks between the window and the final ones are being fetched. */
@@ -254,6 +256,7 @@ export function createCanonical(options: CanonicalOptions): Canonical {
       return links?.at(number)?.hash === hash ? number : undefined
     },
     isGone: branch.isGone,
+    aside: () => shown.namesBeside(({ number, hash }) => branch.hashAt(number) === hash),
     isLinking: () => isLinking,
     isDeepening: deepener.isRunning,
     final: branch.final,

@@ -10,6 +10,8 @@ export type ShownHeads = {
   assume(head: Head): void
   /** The last head of each node. */
   values(): Iterable<NodeHead>
+  /** The nodes whose last head is none of these. */
+  namesBeside(isOnBranch: (head: Head) => boolean): string[]
   /** What the choice of a head needs, given the hash of the current tip. */
   list(tip: string): Shown[]
   reset(): void
@@ -38,6 +40,8 @@ export function createShownHeads(options: {
       shownBy.set(hash, new Set(pool.status().map(({ name }) => name)))
     },
     values: () => nodes.values(),
+    namesBeside: (isOnBranch) =>
+      [...nodes].flatMap(([name, { head }]) => (isOnBranch(head) ? [] : [name])),
     list: (tip) => {
       const witnesses = shownBy.get(tip)
       const live = new Set<string>()

@@ -1,3 +1,4 @@
+import { bloomOf } from '../codec/bloom.ts'
 import { type RawBlock, type RawLog, type RawReceipt, toQuantity } from '../codec/raw.ts'
 import { encodeReceipt } from '../codec/receipts.ts'
 import { dataDigits, encodeRlp, quantityDigits } from '../codec/rlp.ts'
@@ -29,7 +30,7 @@ export const addressOf = (number: number): string => `0x${number.toString(16).pa
 export const wordOf = (value: number | bigint | string): string =>
   typeof value === 'string' ? `0x${value.slice(2).padStart(64, '0')}` : wordOf(toQuantity(value))
 
-const emptyBloom = `0x${'00'.repeat(256)}`
+const bloomText = (logs: readonly RawLog[]): string => `0x${bloomOf(logs).toString('hex')}`
 
 /** Makes a block whose hash and receipts are right. */
 export function stubBlock(
@@ -64,7 +65,7 @@ export function stubBlock(
       effectiveGasPrice: '0x2',
       contractAddress: null,
       logs,
-      logsBloom: emptyBloom,
+      logsBloom: bloomText(logs),
       ...receipt,
     }),
   )
@@ -75,7 +76,7 @@ export function stubBlock(
     stateRoot: wordOf(2),
     transactionsRoot: listRoot(sent.map((one) => encodeTransaction(one)!)),
     receiptsRoot: listRoot(receipts.map(encodeReceipt)),
-    logsBloom: emptyBloom,
+    logsBloom: bloomText(transactions.flatMap(({ logs = [] }) => logs)),
     difficulty: '0x0',
     number: toQuantity(number),
     gasLimit: toQuantity(30_000_000),
