@@ -299,6 +299,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'backlog',
     'balances',
     'changes',
+    'missing',
     'pending',
     'reconcile',
     'reopening',
@@ -373,7 +374,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     queue-pages retractions sinks state-events state-notifications streams tables webhooks
   `),
   workers: [],
-  'workers/balances': ['backlog', 'comparing', 'reconciling', 'settling'],
+  'workers/balances': ['backlog', 'comparing', 'reconciling', 'rounds', 'settling'],
   'workers/events': ['announcer', 'event', 'hub', 'live', 'node-watch'],
   'workers/janitor': [
     'audit-chain',

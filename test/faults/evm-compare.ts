@@ -5,7 +5,7 @@ import type { Db } from '../../src/storage/pg/database.ts'
 import { listAll } from '../helpers/tracked-harness.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import type { Caller, Outcome } from '../helpers/wallets.ts'
-import type { createReference, Tracking } from './evm-reference.ts'
+import { type createReference, nativeAsset, type Tracking } from './evm-reference.ts'
 import { nativeSumOf } from './record-sums.ts'
 
 /** A wallet of a world, with the webhook of its organization. */
@@ -27,6 +27,8 @@ export type CompareContext = {
   silent: ReadonlySet<string>
   /** Tokens whose balance cannot be read. */
   unreadable: ReadonlySet<string>
+  /** Whether balances are compared with the chain all the time, and those are found that no event has named. */
+  isReconciled: boolean
 }
 
 /** What was compared. */
@@ -129,7 +131,7 @@ const keyOf = ({ transfer_id, direction }: Outcome): string => `${transfer_id} $
 
 const compareBalances = async (
   setup: CompareContext,
-  { caller, wallet_id }: WorldWallet,
+  { caller, wallet_id, tracking }: WorldWallet,
   { touched, confirmed }: { touched: Set<string>; confirmed: number },
 ): Promise<number> => {
   const listed = new Map<string, { balance: string; is_unreadable: boolean }>()
@@ -139,6 +141,9 @@ const compareBalances = async (
       listed.set(`${asset.address}/${assetOf(asset, asset.asset_metadata)}`, asset)
   }
   for (const pair of touched) if (!listed.has(pair)) throw new Error(`no balance of ${pair}`)
+  if (setup.isReconciled)
+    for (const pair of await findHeld(setup, tracking, confirmed))
+      if (!listed.has(pair)) throw new Error(`no balance of ${pair}, which no event has named`)
   const check = async ([pair, { balance, is_unreadable }]: [string, Outcome]): Promise<void> => {
     const contract = pair.split('/')[2] ?? ''
     if (is_unreadable !== setup.unreadable.has(contract))
@@ -150,6 +155,40 @@ const compareBalances = async (
   }
   await Promise.all([...listed].map(check))
   return listed.size
+}
+
+/** The coin and tokens that addresses have, whether or not something named them. */
+const findHeld = async (
+  { anvil, unreadable }: CompareContext,
+  { addresses, contracts, collections }: Tracking,
+  confirmed: number,
+): Promise<string[]> => {
+  const fungible = [...contracts].filter(
+    (contract) => !unreadable.has(contract) && !collections.has(contract),
+  )
+  const assets = [nativeAsset, ...fungible.map((contract) => `ASSET_TYPE_ERC20/${contract}/0`)]
+  const pairs = [...addresses].flatMap((address) => assets.map((asset) => `${address}/${asset}`))
+  const held = await Promise.all(pairs.map((pair) => balanceAt(anvil, pair, confirmed)))
+  return pairs.filter((_, at) => held[at]! > 0n)
+}
+
+/** Whether all that the addresses of some wallets had at the head, with its confirmations, is shown. */
+export const isAllShown = async (
+  setup: CompareContext,
+  wallets: readonly WorldWallet[],
+): Promise<boolean> => {
+  const head = await setup.reference.head()
+  for (const { caller, wallet_id, tracking } of wallets) {
+    const held = await findHeld(setup, tracking, head - tracking.confirmation + 1)
+    const shown = new Set<string>()
+    for (const asset_type of [nativeAsset, 'ASSET_TYPE_ERC20']) {
+      const { assets } = await caller.call('ListAssets', { wallet_id, asset_type, page_size: 100 })
+      for (const asset of assets)
+        shown.add(`${asset.address}/${assetOf(asset, asset.asset_metadata)}`)
+    }
+    if (held.some((pair) => !shown.has(pair))) return false
+  }
+  return true
 }
 
 const coinAt = async (anvil: Anvil, address: string, number: number): Promise<bigint> =>

@@ -4,7 +4,13 @@ import type { Anvil } from '../../devnet/anvil/anvil.ts'
 export type Effect = { asset: string; from: string; to: string; value: bigint }
 
 /** Who tracks what. */
-export type Tracking = { addresses: Set<string>; contracts: Set<string>; confirmation: number }
+export type Tracking = {
+  addresses: Set<string>
+  contracts: Set<string>
+  /** Those of the contracts whose items are assets of their own. */
+  collections: Set<string>
+  confirmation: number
+}
 
 type RawTransaction = { hash: string; from: string; to: string | null; value: string }
 type RawBlock = { hash: string; number: string; transactions: RawTransaction[] }

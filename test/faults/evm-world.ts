@@ -21,7 +21,7 @@ import { createRandom } from '../helpers/random.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { createWalletBench } from '../helpers/wallets.ts'
 import { rememberBranch, restoreBranch } from './evm-branches.ts'
-import { compareWallet, countCorrections, type WorldWallet } from './evm-compare.ts'
+import { compareWallet, countCorrections, isAllShown, type WorldWallet } from './evm-compare.ts'
 import { createReference, type Effect } from './evm-reference.ts'
 import { createTraffic } from './evm-traffic.ts'
 import { leavesAnother, type NodeFault, nodeFaults } from './node-faults.ts'
@@ -131,7 +131,10 @@ export const runEvmWorld = async (
       webhook_endpoint: 'https://example.org/hooks',
       confirmation: waits,
     })
-    const tracking = { addresses: new Set(mine), contracts: new Set(contracts), confirmation }
+    const collections = new Set([item, multi])
+    const tracking = {
+      ...{ addresses: new Set(mine), contracts: new Set(contracts), collections, confirmation },
+    }
     return { caller, wallet_id, tracking, webhook: { webhook_id, confirmation: waits } }
   }
   const silent = isReconciled ? [ledger, rebasing] : []
@@ -283,6 +286,7 @@ export const runEvmWorld = async (
     ...{ db, anvil, reference, since },
     silent: new Set(silent),
     unreadable: new Set([loud]),
+    isReconciled,
   }
   const compare = async (some: readonly WorldWallet[]): Promise<void> => {
     await settled()
@@ -303,9 +307,9 @@ export const runEvmWorld = async (
     await waitFor('a block is traced', () => findTraced(db, network_id), longWait)
     if (isReconciled) {
       for (let left = 0; left < 3; left++) await node.alone(() => anvil.call('evm_mine'))
-      const asset_type = 'ASSET_TYPE_ERC20'
-      for (const { caller, wallet_id } of shallow)
-        await caller.call('RefreshAssetBalances', { wallet_id, asset_type })
+      // What was there before the registration is found too; only what follows may hide a mistake.
+      await waitFor('all that was there', () => isAllShown(setup, shallow), longWait)
+      await sql`delete from balance_difference where network_id = ${network_id}`.execute(db)
     }
     for (let step = 0; step < steps; step++) {
       const isFailing = random() < 0.6

@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto'
 import { BlockGoneError, ChainUnavailableError } from '../../src/chains/chain.ts'
 import type { WalletService } from '../../src/contract/variant.ts'
 import { systemClock } from '../../src/lib/clock.ts'
+import { pageBalances } from '../../src/storage/balances/reconcile.ts'
 import type { Db } from '../../src/storage/pg/database.ts'
 import { findCursor, listBlocksBelow, trimBlocks } from '../../src/storage/tracking/blocks.ts'
 import { listOpenGaps } from '../../src/storage/tracking/gaps.ts'
@@ -211,6 +212,11 @@ export const createWorld = async (
   const isReopened = (own = 1): boolean =>
     chain.canonical().length - 1 >= gapEnd + Math.max(own, deepestShallow()) - 1
 
+  const reconcileAll = async () => {
+    const page = await pageBalances(db, network_id, { after: undefined, limit: 1_000 })
+    return (await reconcilePage(tools, page, never))?.differences ?? []
+  }
+
   /** Runs the tracker until nothing is left to do, or for some steps; it dies and begins again. */
   const run = async ({ steps = Number.POSITIVE_INFINITY, deadly = false } = {}): Promise<void> => {
     for (let left = steps; left > 0; left--) {
@@ -237,8 +243,7 @@ export const createWorld = async (
       }
       if (!more) {
         // What follows by net changes is right already, or waits for a reading: there is nothing to repair.
-        if (chain.balances === 'delta')
-          repairs += (await reconcilePage(tools, undefined, never)).differences.length
+        if (chain.balances === 'delta') repairs += (await reconcileAll()).length
         return
       }
     }

@@ -99,6 +99,11 @@ export function registerTrackerMetrics(
     'Balances that differed from the chain and were corrected.',
     (one) => one.reconciliation?.repaired ?? null,
   )
+  counter(
+    'portolan_tracker_balances_skipped_total',
+    'Balances that could not be compared with the chain.',
+    (one) => one.reconciliation?.skipped ?? null,
+  )
   show(
     registry,
     'counter',

@@ -56,7 +56,7 @@ export const repairBalances = async (
   trx: Db,
   found: readonly Found[],
   now: Date,
-): Promise<Difference[]> => {
+): Promise<{ compared: number; differences: Difference[] }> => {
   const column = <key extends keyof Found>(key: key) => found.map((one) => one[key])
   // What is not confirmed yet is part of the chain's balance and not of the stored one. Work
   // without a delta means that the balance will be read: comparing it now would report a difference
@@ -80,15 +80,19 @@ export const repairBalances = async (
         on c.wallet_id = h.wallet_id and c.address = h.address and c.asset_id = h.asset_id
           and c.block_number > h.as_of_block
           and (c.block_number <= h.block_number or c.delta is null)
-      group by h.wallet_id, h.address, h.asset_id)
-    update balance b set balance = b.balance + h.found - (h.balance + w.delta), update_time = ${now}
-    from held h join waiting w
-      on w.wallet_id = h.wallet_id and w.address = h.address and w.asset_id = h.asset_id
-    where b.wallet_id = h.wallet_id and b.address = h.address and b.asset_id = h.asset_id
-      and not w.unsure and h.found <> h.balance + w.delta
-    returning b.wallet_id, b.address, b.asset_id, h.balance + w.delta as expected, h.found,
-      h.block_number`.execute(trx)
-  return rows
+      group by h.wallet_id, h.address, h.asset_id),
+    compared as (
+      select h.wallet_id, h.address, h.asset_id, h.balance + w.delta as expected, h.found, h.block_number
+      from held h join waiting w
+        on w.wallet_id = h.wallet_id and w.address = h.address and w.asset_id = h.asset_id
+      where not w.unsure),
+    repaired as (
+      update balance b set balance = b.balance + c.found - c.expected, update_time = ${now}
+      from compared c
+      where b.wallet_id = c.wallet_id and b.address = c.address and b.asset_id = c.asset_id
+        and c.found <> c.expected)
+    select * from compared`.execute(trx)
+  return { compared: rows.length, differences: rows.filter((row) => row.found !== row.expected) }
 }
 
 /** What is stored of a balance that was read again, where nothing else is going to change it. */

@@ -1,14 +1,15 @@
-// The position of a reconciliation that walks through all balances within a period, so that a restart continues where it
-// was. The differences that it finds are kept here as well, at most `keptDifferences` of a network.
+// The position of a comparison that walks through all balances within a period, so that a restart and a failure continue
+// where it was. The differences that it finds are kept here as well, at most `keptDifferences` of a network.
 
 import { randomUUIDv7 } from 'node:crypto'
 import { sql } from 'kysely'
+import type { ContractType } from '../../contract/records/assets.ts'
 import { insertRows } from '../pg/bulk.ts'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
 import { openOrganizationEvent } from '../tracking/operational-events.ts'
 import type { walletTables } from '../wallets/tables.ts'
-import type { BalancePair } from './reconcile.ts'
+import { missingCount } from './missing.ts'
 
 /** A round through all balances of a chain. */
 export type BalanceRound = RowOf<typeof walletTables.balance_round>
@@ -22,27 +23,51 @@ export const findRound = async (db: Db, network_id: number): Promise<BalanceRoun
     .executeTakeFirst()
 
 /** Begins a round, in place of one that was there. */
-export const beginRound = async (db: Db, network_id: number, now: Date): Promise<BalanceRound> => {
+export const beginRound = async (
+  db: Db,
+  network_id: number,
+  {
+    now,
+    token_types,
+  }: {
+    now: Date /** Of tokens that are looked for; undefined where only what is stored is compared. */
+    token_types: readonly ContractType[] | undefined
+  },
+): Promise<BalanceRound> => {
   // Counted once per round: the count only spreads the pages over the period.
   const { rows } = await sql<BalanceRound>`
-    insert into balance_round (network_id, begin_time, balance_count)
-    select ${network_id}::int2, ${now}, count(*) from wallet w
-      join balance b on b.wallet_id = w.wallet_id where w.network_id = ${network_id}
+    insert into balance_round as r (network_id, begin_time, round_number, passed_count, looks_for_missing,
+      balance_count)
+    select ${network_id}::int2, ${now}, 0, 0, false, s.count + ${token_types ? missingCount(network_id, token_types) : sql`0`}
+    from (
+      select count(*) from wallet w
+      join balance b on b.wallet_id = w.wallet_id where w.network_id = ${network_id}) s
     on conflict (network_id) do update set begin_time = excluded.begin_time,
-      balance_count = excluded.balance_count, wallet_id = null, address = null, asset_id = null
+      balance_count = excluded.balance_count, passed_count = 0, looks_for_missing = false,
+      round_number = coalesce(r.round_number, 0) + 1, wallet_id = null, address = null, asset_id = null
     returning *`.execute(db)
   return rows[0]!
 }
 
-/** Notes how far a round is; without a pair it begins anew from the first one. */
+/** How far a round is. */
+export type RoundPosition = {
+  looks_for_missing: boolean
+  /** The last pair that was passed; without an asset all of the address. Undefined before the first one. */
+  after: { wallet_id: string; address: Buffer; asset_id: string | null } | undefined
+  /** How many were passed since the position before. */
+  passed: number
+}
+
+/** Notes how far a round is. */
 export const moveRound = async (
   db: Db,
   network_id: number,
-  after: BalancePair | undefined,
+  { looks_for_missing, after, passed }: RoundPosition,
 ): Promise<void> => {
   await sql`
     update balance_round set wallet_id = ${after?.wallet_id ?? null},
-      address = ${after?.address ?? null}, asset_id = ${after?.asset_id ?? null}
+      address = ${after?.address ?? null}, asset_id = ${after?.asset_id ?? null},
+      looks_for_missing = ${looks_for_missing}, passed_count = coalesce(passed_count, 0) + ${passed}
     where network_id = ${network_id}`.execute(db)
 }
 

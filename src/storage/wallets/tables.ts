@@ -134,7 +134,12 @@ export const walletTables = {
   balance_round: {
     network_id: int2,
     begin_time: timestamptz,
+    // Counted at the beginning, those that may be missing included; and how many of them were passed.
     balance_count: int8,
+    passed_count: nullable(int8),
+    // Chooses which tokens are looked for that have no balance. Null where an earlier version began the round.
+    round_number: nullable(int8),
+    looks_for_missing: nullable(bool),
     wallet_id: nullable(uuid),
     address: nullable(bytea),
     asset_id: nullable(uuid),

@@ -5,6 +5,7 @@ import { createTrackedBenches } from '../../../test/helpers/tracked-harness.ts'
 import { waitFor } from '../../../test/helpers/wait-for.ts'
 import { createWalletBench, type WalletBench } from '../../../test/helpers/wallets.ts'
 import { systemClock } from '../../lib/clock.ts'
+import { pageBalances } from '../../storage/balances/reconcile.ts'
 import { acquireLease } from '../../storage/tracking/leases.ts'
 import { createMonths } from '../janitor/months.ts'
 import { storeBeginning, storeBlocks } from '../tracker/store.ts'
@@ -269,8 +270,9 @@ it('a balance that a backlog is going to change does not count as wrong', async 
   await createMonths(db)([block.time])
   await storeBlocks(tools, [block], { backlogUntil: block.number })
   expect(await openBacklogs(bench)).toBe(1)
-  const compared = await reconcilePage(tools, undefined, signal)
-  expect(compared).toMatchObject({ checked: 1, differences: [] })
+  const page = await pageBalances(db, network_id, { after: undefined, limit: 10 })
+  expect(page).toHaveLength(1)
+  expect(await reconcilePage(tools, page, signal)).toEqual({ compared: 0, differences: [] })
   while ((await settleBalances(tools, signal)) > 0);
   const { assets } = await caller.call('ListAssets', { wallet_id, asset_type: 'ASSET_TYPE_P' })
   expect(assets[0].balance).toBe('1000005')

@@ -18,7 +18,8 @@ import { findCursor } from '../../storage/tracking/blocks.ts'
 import { listOpenGaps } from '../../storage/tracking/gaps.ts'
 import { type NetworkName, setTraced } from '../../storage/tracking/networks.ts'
 import { startComparing } from '../balances/comparing.ts'
-import { type ReconcileTimes, startReconciling } from '../balances/reconciling.ts'
+import { startReconciling } from '../balances/reconciling.ts'
+import type { RoundTimes } from '../balances/rounds.ts'
 import { startSettling } from '../balances/settling.ts'
 import { createMonths } from '../janitor/months.ts'
 import { type HeldLease, type LeasedState, startLeased } from '../lease.ts'
@@ -51,7 +52,7 @@ export type TrackerOptions = {
   /** How many blocks behind the head reading balances waits. */
   farBehind?: number
   /** When balances that follow by net changes are compared with the nodes. */
-  reconcile?: Partial<ReconcileTimes>
+  reconcile?: Partial<RoundTimes>
   /** When gaps are asked for again. */
   refill?: Partial<RefillTimes>
   /** How long a block that cannot be read holds up those after it. */
@@ -73,8 +74,8 @@ export type TrackerStatus = {
   /** Blocks of gaps that were filled later, and attempts that brought nothing. */
   refill: { filled: number; failed: number }
   unknown_kinds: Record<string, number>
-  /** How many balances were compared with the chain, and differed. */
-  reconciliation?: { checked: number; repaired: number }
+  /** How many balances were compared with the chain, differed, and could not be compared. */
+  reconciliation?: { checked: number; repaired: number; skipped: number }
   /** Empty when tracking works again. */
   last_error: string
   last_error_time: string | null
@@ -115,7 +116,7 @@ export function startTracker(options: TrackerOptions): Tracker {
     ...{ block_number: null, head: null, isReleaseLeft: false, isTraced: false },
     ...{ reorganizations: 0, unknown_kinds: {} },
   }
-  const reconciliation = { checked: 0, repaired: 0 }
+  const reconciliation = { checked: 0, repaired: 0, skipped: 0 }
   // Only where a stored balance can drift: sums of net changes, and tokens that change without an
   // event.
   const isReconciled = chain.balances === 'delta' || chain.changesSilently !== undefined

@@ -7,7 +7,7 @@ export const balancesSection = Type.Object(
   {
     reconcile_hours: Type.Integer({
       description:
-        'Time within which every balance of variant C is compared with the chain once, evenly, at most 800 a second. It finds what changes without an event that names the address, such as the balances of tokens that rebase.',
+        'Time within which every balance of variant C is compared with the chain once, evenly, at most 800 a second. It finds what changes without an event that names the address, such as the balances of tokens that rebase, and those that were never stored: of an address the coin and ten of the registered ERC-20 tokens each time.',
       default: 24,
       minimum: 1,
       maximum: 8_760,
