@@ -34,7 +34,8 @@ export async function benchHistory(
         await timed(async () => {
           const [due] = (await listQueuedWebhooks(db)).webhooks
           const now = new Date()
-          claims = await claimDeliveries(db, [{ ...due!, count: 64 }], { now, claimMs: 60_000 })
+          const expire = new Date(now.getTime() + 60_000)
+          claims = await claimDeliveries(db, [{ ...due!, count: 64 }], { now, expire })
         }),
       )
       await releaseClaims(db, claims)

@@ -39,62 +39,6 @@ export type Outcome = {
 
 const webhooks = 10
 
-/** Webhooks with queues, and couriers as programs that deliver them. */
-export async function createQueueWorld(options: {
-  db: Database['db']
-  connection: Connection
-  url: string
-  count: number
-}) {
-  const { db, connection, url, count } = options
-  const masterKey = randomBytes(32)
-  const now = new Date()
-  const organization_id = randomUUIDv7()
-  const domain = `kill-${organization_id}`
-  await insertOrganization(db, { organization_id, name: 'n', domain, create_time: now })
-  const network_id = await ensureNetwork(db, { chain: 'c', network: domain, create_time: now })
-  const tools = { ids: systemIds, sealer: createSealer(masterKey) }
-  const ids = Array.from({ length: count }, () => randomUUIDv7())
-  for (const webhook_id of ids)
-    await insertWebhook(db, {
-      webhook_id,
-      organization_id,
-      network_id,
-      wallet_id: null,
-      webhook_endpoint: `${url}/${webhook_id}`,
-      confirmation: 1,
-      secret_sealed: createSecret(tools, webhook_id).secret_sealed,
-      create_time: now,
-    })
-  let made = 0
-  return {
-    organization_id,
-    /** Queues so many notifications, of all webhooks in turn, and gives their ids. */
-    queue: async (events: number): Promise<string[]> => {
-      const notifications = Array.from({ length: events }, (_, index) => ({
-        organization_id,
-        network_id,
-        webhook_id: ids[index % count]!,
-        notification_type: 'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED' as const,
-        data: { event: made + index, filler: 'x'.repeat(500) },
-      }))
-      made += events
-      return await db
-        .transaction()
-        .execute((trx) => queueNotifications(trx, notifications, new Date()))
-    },
-    start: async (): Promise<ChildProcess> => {
-      const program = await bundledProgram('test/faults/webhook-kill-courier.ts')
-      const given = JSON.stringify({ connection, masterKey: masterKey.toString('hex') })
-      const child = spawn(process.execPath, [program, given], {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      })
-      await once(child.stdout!, 'data')
-      return child
-    },
-  }
-}
-
 /** Kills couriers at random points while they deliver, and counts what arrived. */
 export async function runWebhookCampaign(options: {
   database: Pick<Database, 'db' | 'pool'>
@@ -107,6 +51,7 @@ export async function runWebhookCampaign(options: {
   const { database, connection, kills, events, seed, onKill = () => {} } = options
   const { db } = database
   const random = createRandom(seed)
+  const masterKey = randomBytes(32)
   const bodies = new Map<string, string>()
   let deliveries = 0
   let different = 0
@@ -127,12 +72,49 @@ export async function runWebhookCampaign(options: {
   await once(receiver, 'listening')
   const port = (receiver.address() as AddressInfo).port
 
-  const world = await createQueueWorld({
-    ...{ db, connection, url: `http://127.0.0.1:${port}`, count: webhooks },
-  })
-  const { organization_id, start } = world
+  const now = new Date()
+  const organization_id = randomUUIDv7()
+  const domain = `kill-${organization_id}`
+  await insertOrganization(db, { organization_id, name: 'n', domain, create_time: now })
+  const network_id = await ensureNetwork(db, { chain: 'c', network: domain, create_time: now })
+  const tools = { ids: systemIds, sealer: createSealer(masterKey) }
+  const ids = Array.from({ length: webhooks }, () => randomUUIDv7())
+  for (const webhook_id of ids)
+    await insertWebhook(db, {
+      webhook_id,
+      organization_id,
+      network_id,
+      wallet_id: null,
+      webhook_endpoint: `http://127.0.0.1:${port}/${webhook_id}`,
+      confirmation: 1,
+      secret_sealed: createSecret(tools, webhook_id).secret_sealed,
+      create_time: now,
+    })
+
   const queued: string[] = []
-  const queue = async () => void queued.push(...(await world.queue(events)))
+  const queue = async () => {
+    const notifications = Array.from({ length: events }, (_, index) => ({
+      organization_id,
+      network_id,
+      webhook_id: ids[index % webhooks]!,
+      notification_type: 'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED' as const,
+      data: { event: queued.length + index, filler: 'x'.repeat(500) },
+    }))
+    const made = await db
+      .transaction()
+      .execute((trx) => queueNotifications(trx, notifications, new Date()))
+    queued.push(...made)
+  }
+
+  const start = async (): Promise<ChildProcess> => {
+    const program = await bundledProgram('test/faults/webhook-kill-courier.ts')
+    const given = JSON.stringify({ connection, masterKey: masterKey.toString('hex') })
+    const child = spawn(process.execPath, [program, given], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    await once(child.stdout!, 'data')
+    return child
+  }
   const kill = async (child: ChildProcess) => {
     const gone = once(child, 'exit')
     child.kill('SIGKILL')

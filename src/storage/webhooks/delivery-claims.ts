@@ -1,6 +1,5 @@
 // What couriers take. A claim is a time in the row of the queue (`claim_expire_time`) and not a lock: a slow receiver holds
-// no connection of the database. Couriers pass over rows that another one is claiming (`SKIP LOCKED`). The time is the server's
-// and only grows, so it is also the name of the claim: one that has passed to another courier has another time.
+// no connection of the database. Couriers pass over rows that another one is claiming (`SKIP LOCKED`).
 
 import { type RawBuilder, sql } from 'kysely'
 import { bulkRows } from '../pg/bulk.ts'
@@ -123,24 +122,19 @@ export const listQueuedOf = async (
   return rows
 }
 
-// In milliseconds, as `Date` has it: the time is compared when results are recorded. Of the beginning of the statement, so that
-// all claims of one have one time, and none lasts longer than its courier expects.
-const expiryAfter = (ms: number) =>
-  sql`date_trunc('milliseconds', statement_timestamp() + ${ms}::float8 * interval '1 millisecond')`
-
 /**
- * Claims due notifications for some time, so many of each webhook at most; those of another courier are passed over.
+ * Claims due notifications, so many of each webhook at most; those of another courier are passed over.
  * Written so that there is one plan only, row by row: the number of rows is not known beforehand,
  * and a plan made for many would read the whole history.
  */
 export const claimDeliveries = async (
   db: Db,
   wanted: readonly { organization_id: string; webhook_id: string; count: number }[],
-  { now, claimMs }: { now: Date; claimMs: number },
+  { now, expire }: { now: Date; expire: Date },
 ): Promise<ClaimedDelivery[]> => {
-  const { rows } = await sql<ClaimedDelivery>`
+  const { rows } = await sql<Omit<ClaimedDelivery, 'claim_expire_time'>>`
     with claimed as (
-      update delivery_queue set claim_expire_time = ${expiryAfter(claimMs)}
+      update delivery_queue set claim_expire_time = ${expire}
       where ctid = any(array(
         select c.ctid
         from unnest(${wanted.map(({ organization_id }) => organization_id)}::uuid[],
@@ -150,49 +144,19 @@ export const claimDeliveries = async (
             select ctid from delivery_queue
             where organization_id = w.organization_id and webhook_id = w.webhook_id
               and next_attempt_time <= ${now}
-              and (claim_expire_time is null or claim_expire_time <= statement_timestamp())
+              and (claim_expire_time is null or claim_expire_time <= ${now})
             order by next_attempt_time, sequence limit w.count
             for update skip locked) c))
-      returning webhook_id, sequence, retry_step, claim_expire_time)
+      returning webhook_id, sequence, retry_step)
     select d.webhook_history_id, d.organization_id, d.webhook_id, d.notification_type,
-      c.retry_step, c.claim_expire_time, d.create_time, d.sequence, d.network_id, d.block_number,
-      d.data::text as data
+      c.retry_step, d.create_time, d.sequence, d.network_id, d.block_number, d.data::text as data
     from claimed c, lateral (
       select * from delivery where webhook_id = c.webhook_id and sequence = c.sequence
       limit 1) d`.execute(db)
+  const claims = rows.map((row) => Object.assign(row, { claim_expire_time: expire }))
   // First attempts go out in the order of their numbers.
-  return rows.sort((a, b) => a.sequence - b.sequence)
+  return claims.sort((a, b) => a.sequence - b.sequence)
 }
-
-/** The right to send one notification. */
-export type DeliveryClaim = Pick<ClaimedDelivery, 'webhook_history_id' | 'claim_expire_time'>
-
-/**
- * Extends claims and gives those that were, with their new time. Missing are those that have passed to another courier, and
- * those whose rows are being written now: a renewal never waits, so it needs no place in the order of locks.
- */
-export const renewDeliveries = async (
-  db: Db,
-  claims: readonly DeliveryClaim[],
-  claimMs: number,
-): Promise<DeliveryClaim[]> => {
-  // It does not wait for the disk: a crash that loses it makes the claim expire earlier, which is safe.
-  const { rows } = await sql<DeliveryClaim>`
-    with mine as materialized (
-      select q.webhook_history_id from ${claimsOf(claims)}
-      where q.webhook_history_id = c.webhook_history_id and q.claim_expire_time = c.expire_time
-      for no key update of q skip locked)
-    update delivery_queue q set claim_expire_time = ${expiryAfter(claimMs)}
-    from mine m where q.webhook_history_id = m.webhook_history_id
-    returning q.webhook_history_id, q.claim_expire_time,
-      set_config('synchronous_commit', 'off', true)`.execute(db)
-  return rows
-}
-
-const claimsOf = (claims: readonly DeliveryClaim[]) => sql`
-  unnest(${claims.map((claim) => claim.webhook_history_id)}::uuid[],
-    ${claims.map((claim) => claim.claim_expire_time)}::timestamptz[]) c (webhook_history_id, expire_time),
-  delivery_queue q`
 
 /** Releases claims, so that other processes need not wait for their expiry. */
 export const releaseClaims = async (

@@ -6,8 +6,7 @@ import { createWalletBench } from '../../../test/helpers/wallets.ts'
 import type { Db } from '../pg/database.ts'
 import { prepared } from '../pg/prepared.ts'
 import { listDeliveries } from './deliveries.ts'
-import { claimDeliveries, listQueuedWebhooks, renewDeliveries } from './delivery-claims.ts'
-import { recordAttempts } from './delivery-records.ts'
+import { claimDeliveries, listQueuedWebhooks } from './delivery-claims.ts'
 import { listOldHistories, removeOldHistory } from './delivery-retention.ts'
 import { insertWebhook } from './webhooks.ts'
 
@@ -109,9 +108,6 @@ const readBy = async (work: (watched: Db) => Promise<unknown>) => {
   }
 }
 
-const claimSome = () =>
-  claimDeliveries(db, [{ organization_id, webhook_id: hooks[0], count: 64 }], { now, claimMs: 0 })
-
 const page = { limit: 101, now }
 const deep = {
   create_time: new Date(now.getTime() - 40_000_000),
@@ -155,25 +151,8 @@ describe.each(['nothing is known of the tables', 'they are analyzed'])('when %s'
       (at) =>
         claimDeliveries(at, [{ organization_id, webhook_id: hooks[0], count: 64 }], {
           now,
-          claimMs: 0,
+          expire: now,
         }),
-    ],
-    [
-      'a renewal of claims',
-      64,
-      async (at) => void (await renewDeliveries(at, await claimSome(), 0)),
-    ],
-    [
-      'recording what was delivered',
-      64,
-      async (at) => {
-        const results = (await claimSome()).map((claim) => ({
-          ...{ ...claim, is_delivered: true, attempt_time: now, duration_ms: 1, status_code: 204 },
-          ...{ error: null, response_body: null, request_headers: null, response_headers: null },
-          ...{ next_attempt_time: null, is_gone: false, was_failing: false },
-        }))
-        await recordAttempts(at, results, now)
-      },
     ],
     ['a look for old histories', 2, (at) => listOldHistories(at, before)],
     [

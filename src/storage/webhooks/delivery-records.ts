@@ -186,14 +186,13 @@ const numbered = (records: readonly AttemptRecord[]) => {
 }
 
 /**
- * Adds attempts after those that are there; they are part of the history whatever became of the claim. A success ends a
- * delivery unless its claim has passed to another courier: what that one has in hand, or what a client asked for after it,
- * is not this courier's to end. Locks the queue first: who inserts waits for another who inserts the same.
+ * Adds attempts after those that are there; a success ends a delivery, also one that another process has claimed. Locks
+ * the queue first: who inserts waits for another who inserts the same.
  */
 const storeAttempts = async (db: Db, records: readonly AttemptRecord[]): Promise<void> => {
-  const delivered = records.filter(({ is_delivered }) => is_delivered)
-  const ids = delivered.map(({ webhook_history_id }) => webhook_history_id)
-  const times = delivered.map(({ claim_expire_time }) => claim_expire_time)
+  const delivered = records
+    .filter(({ is_delivered }) => is_delivered)
+    .map(({ webhook_history_id }) => webhook_history_id)
   const isOneEach =
     new Set(records.map(({ webhook_history_id }) => webhook_history_id)).size === records.length
   // Nearly always: then no record is copied to add its number.
@@ -204,9 +203,7 @@ const storeAttempts = async (db: Db, records: readonly AttemptRecord[]): Promise
   await sql`
     with held as materialized (${queuesShared(records.map(({ webhook_id }) => webhook_id))}),
     done as (
-      delete from delivery_queue q
-      using unnest(${ids}::uuid[], ${times}::timestamptz[]) c (webhook_history_id, expire_time)
-      where q.webhook_history_id = c.webhook_history_id and q.claim_expire_time = c.expire_time)
+      delete from delivery_queue where webhook_history_id = any(${delivered}::uuid[]))
     insert into delivery_attempt (${columns})
     select r.webhook_id, r.sequence, ${attempt} + coalesce((
         select max(a.attempt) from delivery_attempt a

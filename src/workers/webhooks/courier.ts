@@ -12,14 +12,12 @@ import type { Span, Tracing } from '../../lib/tracing.ts'
 import type { Sealer } from '../../storage/access/seal.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { isDatabaseUnavailable } from '../../storage/pg/errors.ts'
-import type { ClaimedDelivery } from '../../storage/webhooks/delivery-claims.ts'
-import { wakeCouriers } from '../../storage/webhooks/notifications.ts'
+import { claimDeliveries, releaseClaims } from '../../storage/webhooks/delivery-claims.ts'
 import { holdDisabled } from '../../storage/webhooks/queue-pages.ts'
-import { createClaims } from './claims.ts'
 import type { GuardedFetch } from './guarded-fetch.ts'
 import { createLanes, type LaneLimits, type PendingDelivery } from './lanes.ts'
 import { createLook } from './look.ts'
-import { createReceivers, type Endpoint } from './receivers.ts'
+import { createReceivers } from './receivers.ts'
 import { createRecorder } from './recorder.ts'
 import { send } from './send.ts'
 import { type CourierTimings, createTimes } from './times.ts'
@@ -37,6 +35,8 @@ export type CourierOptions = {
   /** For one attempt. */
   timeoutMs: number
   limits: LaneLimits
+  /** A claim lasts for one attempt and so much longer; after a crash others wait that long. */
+  claimMarginMs?: number
   /** How long a stop waits for what is under way. */
   stopTimeoutMs?: number
   /** The longest time between two polls of the queue, independent of wake-ups. */
@@ -80,22 +80,21 @@ const busyGatherMs = 25
 const startsPerTurn = 16
 // Between looks at parts of what is queued.
 const partPollMs = 50
-// Between looks while some that is due cannot be claimed: another courier has it, which may have died.
-const heldPollMs = 500
 
 /** Starts a courier; any number of processes may run one each. */
 export function startCourier(options: CourierOptions): Courier {
   const { db, clock, ids, sealer, log, http, timeoutMs, limits, tracing } = options
-  const { stopTimeoutMs = timeoutMs, pollMs = 2_000 } = options
+  const { stopTimeoutMs = timeoutMs, claimMarginMs = 15_000, pollMs = 2_000 } = options
   const stopping = new AbortController()
   // Two signals: the first stops new work, the second one ends requests that outlast
   // `stopTimeoutMs`.
   const aborting = new AbortController()
   const receivers = createReceivers({ db, sealer, log })
   const lanes = createLanes(limits)
-  const claims = createClaims({ db, log })
   const recorder = createRecorder({
-    ...{ db, clock, log, claims },
+    db,
+    clock,
+    log,
     onRecorded: () => {
       if (isStarved) wakeSoon()
     },
@@ -148,7 +147,6 @@ export function startCourier(options: CourierOptions): Courier {
   const attempt = (delivery: PendingDelivery): void => {
     deliver(delivery).then(sending.end, (error: unknown) => {
       log.error({ err: error, ...idsOf(delivery) }, 'internal delivery error, will retry')
-      claims.end([delivery.claim])
       sending.end()
     })
   }
@@ -158,21 +156,20 @@ export function startCourier(options: CourierOptions): Courier {
     const span = tracing && beginSpan(tracing, delivery)
     let isWell: boolean | undefined
     try {
+      // It waited here for so long that another courier could have it before an answer came.
+      const isLate = delivery.claim.claim_expire_time.getTime() - clock.now() < timeoutMs
       const signal = aborting.signal
-      // It waited here while the process was suspended or the database unreachable: another process may have sent it.
-      const isHeld = claims.holds(delivery.claim)
-      const record = isHeld
-        ? await send(delivery, { http, clock, timeoutMs, random, signal, span })
-        : undefined
+      const record = isLate
+        ? undefined
+        : await send(delivery, { http, clock, timeoutMs, random, signal, span })
       if (record) {
         isWell = record.is_delivered
         seen[isWell ? 'delivered' : 'failed']++
         times.measure(delivery, { isWell, begun, trace_id: span?.trace_id })
         recorder.add(record)
       } else {
-        // Lost or stopped: not an attempt, so nothing is recorded and the retries are not used up.
-        if (isHeld) await claims.release([delivery.claim])
-        else claims.end([delivery.claim])
+        // Late or stopped: not an attempt, so nothing is recorded and the retries are not used up.
+        await giveBack([delivery], options)
         wake()
       }
     } finally {
@@ -186,7 +183,7 @@ export function startCourier(options: CourierOptions): Courier {
       // While stopping, what would be sent next is given back for other processes.
       if (stopping.signal.aborted) dropped.push(...next)
       else for (const one of next) start(one)
-      await claims.release(dropped.map(claimOf))
+      if (dropped.length > 0) await giveBack(dropped, options)
       if (isHungry || dropped.length > 0) wakeSoon()
     }
   }
@@ -202,33 +199,26 @@ export function startCourier(options: CourierOptions): Courier {
     seen.oldest_due_seconds = Math.max(0, now - Math.min(now, ...times)) / 1000
     isStarved = due.length > 0 && recorder.waiting() > batch / 2
     const wanted = lanes.plan(due, now, roomIn(recorder))
-    let isAll = true
     if (wanted.length > 0) {
-      const taken = await claims.take(wanted, now)
-      const webhooks = [...new Set(taken.map(({ webhook_id }) => webhook_id))]
-      const known = await receivers.load(webhooks, now).catch((error: unknown) => {
-        // They expire, and are claimed anew.
-        claims.end(taken)
-        throw error
-      })
-      const deliveries = taken.map((claim) => ({ claim, receiver: known.get(claim.webhook_id) }))
-      const isReady = (one: (typeof deliveries)[number]): one is PendingDelivery =>
-        one.receiver?.is_enabled === true
-      const ready = deliveries.filter(isReady)
+      const expire = new Date(now + timeoutMs + claimMarginMs)
+      const claims = await claimDeliveries(db, wanted, { now: new Date(now), expire })
+      const webhooks = [...new Set(claims.map(({ webhook_id }) => webhook_id))]
+      const known = webhooks.length > 0 ? await receivers.load(webhooks, now) : new Map()
+      const deliveries = claims.map((claim) => ({ claim, receiver: known.get(claim.webhook_id) }))
       // Removed or disabled since, which its rows say already, or not readable.
-      const lost = deliveries.filter((one) => !isReady(one))
+      const lost = deliveries.filter(({ receiver }) => !receiver?.is_enabled)
+      const ready = deliveries.filter(({ receiver }) => receiver?.is_enabled)
       await startInTurns(lanes.add(ready, wanted), start)
       if (lost.length > 0) {
-        await claims.release(lost.map(({ claim }) => claim))
+        await giveBack(lost, options)
         await holdBack(lost, options)
       }
-      isAll = taken.length === wanted.reduce((sum, { count }) => sum + count, 0)
-      if (isAll) queues.keep()
+      if (claims.length === wanted.reduce((sum, { count }) => sum + count, 0)) queues.keep()
       // More than fit into one claim: the others come at once.
-      if (wanted.length < due.length && taken.length > 0) return now
+      if (wanted.length < due.length && claims.length > 0) return now
     }
     return Math.min(
-      now + (isPart ? partPollMs : isAll ? pollMs : Math.min(pollMs, heldPollMs)),
+      now + (isPart ? partPollMs : pollMs),
       lanes.resumeTime(due, now),
       ...later.map(({ first_time }) => first_time.getTime()),
     )
@@ -281,16 +271,11 @@ export function startCourier(options: CourierOptions): Courier {
       sleeping?.abort()
       clearTimeout(soon)
       await running
-      const rest = lanes.drain()
-      await claims.release(rest.map(claimOf))
-      // Others need not wait for their next look.
-      if (rest.length > 0) await wakeCouriers(db).catch(() => {})
+      await giveBack(lanes.drain(), options)
       const timer = setTimeout(() => aborting.abort(), stopTimeoutMs)
       await sending.ended()
       clearTimeout(timer)
       await recorder.stop()
-      await claims.stop()
-      if (aborting.signal.aborted) await wakeCouriers(db).catch(() => {})
     },
   }
 }
@@ -362,11 +347,20 @@ const idsOf = ({ claim: { webhook_id, webhook_history_id } }: PendingDelivery) =
   webhook_history_id,
 })
 
-const claimOf = ({ claim }: PendingDelivery): ClaimedDelivery => claim
+/** Claims expire by themselves. Giving them back only shortens the wait of another process. */
+async function giveBack(
+  deliveries: readonly PendingDelivery[],
+  { db, log }: Pick<CourierOptions, 'db' | 'log'>,
+): Promise<void> {
+  const claims = deliveries.map(({ claim }) => claim)
+  await releaseClaims(db, claims).catch((error: unknown) =>
+    log.warn({ err: error }, 'releasing claims failed, they will expire'),
+  )
+}
 
 /** Holds back what is due although its webhook is disabled: a change of it broke off. */
 async function holdBack(
-  deliveries: readonly (Pick<PendingDelivery, 'claim'> & { receiver: Endpoint | undefined })[],
+  deliveries: readonly PendingDelivery[],
   { db, clock, log }: Pick<CourierOptions, 'db' | 'clock' | 'log'>,
 ): Promise<void> {
   const disabled = deliveries.filter(({ receiver }) => receiver && !receiver.is_enabled)

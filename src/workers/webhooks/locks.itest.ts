@@ -123,7 +123,7 @@ it('what courier, tracker, sender, retention and users do at once never waits in
     const now = new Date()
     const wanted = shuffled(hooks).map((webhook_id) => ({ organization_id, webhook_id, count }))
     // Over at once: couriers that were asleep for long have the same rows.
-    return shuffled(await claimDeliveries(db, wanted, { now, claimMs: 0 }))
+    return shuffled(await claimDeliveries(db, wanted, { now, expire: now }))
   }
   const recordOf = (row: ClaimedDelivery): AttemptRecord => {
     const is_delivered = Math.random() < 0.6

@@ -71,7 +71,6 @@ export function createReceivers({ db, sealer, log }: { db: Db; sealer: Sealer; l
 
   return {
     load: async (webhook_ids: readonly string[], now: number): Promise<Map<string, Endpoint>> => {
-      if (webhook_ids.length === 0) return new Map()
       const [rows, headers] = await Promise.all([
         listReceivers(db, webhook_ids),
         listReceiverHeaders(db, webhook_ids),

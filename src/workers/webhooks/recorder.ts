@@ -4,7 +4,6 @@ import type { Log } from '../../lib/log.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { isDatabaseUnavailable, isUniqueViolation } from '../../storage/pg/errors.ts'
 import { type AttemptRecord, recordAttempts } from '../../storage/webhooks/delivery-records.ts'
-import type { Claims } from './claims.ts'
 
 // Attempts of one statement. The courier claims less while many wait here (`waiting`).
 const batch = 500
@@ -22,11 +21,10 @@ export function createRecorder(options: {
   db: Db
   clock: Clock
   log: Log
-  claims: Pick<Claims, 'settle'>
   /** Some were written: there is room for more. */
   onRecorded(): void
 }) {
-  const { db, clock, log, claims, onRecorded } = options
+  const { db, clock, log, onRecorded } = options
   let waiting: AttemptRecord[] = []
   const counts = new Map<string, { waiting: number }>()
   let running: Promise<void> | undefined
@@ -67,15 +65,12 @@ export function createRecorder(options: {
       await delay(gatherMs, undefined, { signal: stopping.signal }).catch(() => {})
       // Not removed before they are stored: a failure leaves them in their order.
       const records = waiting.slice(0, batch)
-      const settled = await claims.settle(records)
       try {
         await store(records)
-        settled.stored()
         waiting = waiting.slice(records.length)
         noteStored(records)
         onRecorded()
       } catch (error) {
-        settled.failed()
         log.warn({ err: error, attempts: waiting.length }, 'recording attempts failed, will retry')
         if (stopping.signal.aborted) return
         await clock.sleep(pauseMs, stopping.signal).catch(() => {})
