@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { createByteSet } from '../../../lib/bytes.ts'
 import { bytesOf, type RawReceipt } from '../codec/raw.ts'
@@ -33,7 +34,7 @@ const frameOf = (moved: Moved[]) => ({
 })
 
 /** What is stored of a block in which the victim received what `truth` says, and nothing else. */
-const decode = async (
+const read = async (
   lies: Lies,
   {
     truth = [],
@@ -84,11 +85,11 @@ const decode = async (
     tokenAccount: () => [],
   }
   await fetched.check!(tracked, signal)
-  return fetched
-    .decode(tracked)
-    .movements.filter(({ value }) => value > 0n)
-    .map(({ value, detail }) => [value, detail?.verified ?? true])
+  return fetched.decode(tracked).movements.filter(({ value }) => value > 0n)
 }
+
+const decode = async (...args: Parameters<typeof read>) =>
+  (await read(...args)).map(({ value, detail }) => [value, detail?.verified ?? true])
 
 const deposit = { from: contract, to: victim, value: ether }
 const withdrawal = { from: victim, to: contract, value: ether }
@@ -141,4 +142,59 @@ it('a deposit into an account that paid for the transaction is confirmed with it
     },
   )
   expect(stored).toEqual([[ether, true]])
+})
+
+const moved = fc.record({
+  from: fc.constantFrom(victim, contract, addressOf(5)),
+  to: fc.constantFrom(victim, contract, addressOf(5)),
+  // Units in which a false price of gas can hide them.
+  value: fc.bigInt({ min: 1n, max: 4n }).map((units) => units * 30_000n),
+})
+const netOf = (moves: readonly Moved[]): bigint =>
+  moves.reduce(
+    (net, { from, to, value }) =>
+      net + (to === victim ? value : 0n) - (from === victim ? value : 0n),
+    0n,
+  )
+const textsOf = (moves: readonly Moved[]): string[] =>
+  moves
+    .filter(({ from, to }) => from === victim || to === victim)
+    .map(({ from, to, value }) => `${from} ${to} ${value}`)
+    .toSorted()
+
+it('whatever a node makes up, what counts as verified explains the balance, and in both directions it is the truth', async () => {
+  const counts = { verified: 0, refused: 0 }
+  const before = 10n ** 9n
+  const some = fc.array(moved, { maxLength: 3 })
+  const plan = fc.record({ truth: some, lie: some, isWhole: fc.boolean(), isSender: fc.boolean() })
+  const check = fc.asyncProperty(plan, fc.boolean(), async (made, isHonest) => {
+    const { truth, isWhole, isSender } = made
+    const lie = isHonest ? truth : made.lie
+    const fee = isSender ? 60_000n : 0n
+    // It gives the balance, and where it can the price of gas, that fit what it made up.
+    const units = 2n + (netOf(lie) - netOf(truth)) / 30_000n
+    const price = units > 0n ? units : 2n
+    const stored = await read(
+      { moved: lie, balance: before - fee + netOf(lie), price: hexOf(price), isWhole },
+      {
+        truth,
+        transaction: { from: isSender ? victim : addressOf(1) },
+        honestBalances: [before, before - fee + netOf(truth)],
+      },
+    )
+    const verified = stored.filter(({ detail }) => detail?.verified !== false)
+    counts.refused += stored.length - verified.length
+    if (verified.length === 0) return
+    counts.verified++
+    const moves = verified.map(({ from, to, value }) => ({
+      ...{ from: `0x${from.toString('hex')}`, to: `0x${to.toString('hex')}`, value },
+    }))
+    expect(netOf(moves)).toBe(netOf(truth))
+    const isBoth =
+      moves.some(({ from }) => from === victim) && moves.some(({ to }) => to === victim)
+    if (isBoth) expect(textsOf(moves)).toEqual(textsOf(truth))
+  })
+  await fc.assert(check, { numRuns: 400 })
+  expect(counts.verified).toBeGreaterThan(20)
+  expect(counts.refused).toBeGreaterThan(20)
 })
