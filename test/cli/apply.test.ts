@@ -132,6 +132,7 @@ test('every change is in the audit log of the organization', async () => {
     {
       "BatchRegisterAddresses": 1,
       "CreateCredential": 2,
+      "CreateOrganization": 1,
       "GetWebhookSigningSecret": 2,
       "ListWebhookHeaders": 2,
       "RegisterWallet": 2,
