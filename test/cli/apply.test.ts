@@ -14,7 +14,7 @@ const dataDir = join(folder, 'data')
 const cwd = folder
 // No node answers: nothing below needs one.
 const config = `chains: { c: { kind: evm, networks: { mainnet: { upstreams: [{ url: 'http://127.0.0.1:9' }] } } } }\n`
-const env = { ACME_HOOK_TOKEN: 'Bearer of-acme' }
+const env = { ACME_HOOK_TOKEN: 'Bearer of-acme', ACME_KAFKA_PASSWORD: 'secret-of-kafka' }
 
 let database: Database
 let server: { stop(): Promise<void> }
@@ -96,13 +96,19 @@ test('the example of the documentation is applied once', async () => {
       + webhook https://hooks.acme.example/treasury on c
           wallet: treasury
           confirmation: 30
-    12 to create, 0 to change, 0 to remove.
+      + sink kafka payments on c
+          servers: kafka.acme.example:9093
+          credential: username
+          credential: password
+          credential: sasl_mechanism
+          confirmation: 12
+    13 to create, 0 to change, 0 to remove.
     "
   `)
 
   const done = await apply(document, '--secrets', 'secrets.jsonl')
   expect(done).toMatchObject({ code: 0, stdout: '' })
-  expect(done.stderr).toContain('Applied 12 changes.')
+  expect(done.stderr).toContain('Applied 13 changes.')
   const file = join(folder, 'secrets.jsonl')
   expect((await stat(file)).mode & 0o777).toBe(0o600)
   const secrets = (await readFile(file, 'utf8'))
@@ -135,6 +141,7 @@ test('every change is in the audit log of the organization', async () => {
       "CreateOrganization": 1,
       "GetWebhookSigningSecret": 2,
       "ListWebhookHeaders": 2,
+      "RegisterSink": 1,
       "RegisterWallet": 2,
       "RegisterWebhook": 2,
       "RegisterWebhookHeader": 1,
@@ -236,4 +243,50 @@ test('a change that is refused stops the run; the next run continues', async () 
   const rest = await apply(document.replace('wallets: 1', 'wallets: 9'))
   expect(rest).toMatchObject({ code: 0, stdout: '' })
   expect(rest.stderr).toContain('Applied 3 changes.')
+})
+
+test('a sink is changed by its credentials, servers and state, and shows no secret', async () => {
+  const sink = (rest: string) =>
+    `organizations: [{ domain: acme, chains: { c: { sinks: [{ sink_type: kafka, topic: payments, ${rest} }] } } }]`
+  const login = 'username: portolan, sasl_mechanism: SCRAM-SHA-512'
+  const same = `servers: [KAFKA.acme.example:9093], ${login}, password: env:ACME_KAFKA_PASSWORD`
+  const none = 'Nothing to change: the installation is as the document says.\n'
+  expect((await apply(sink(same), '--plan')).stdout).toBe(none)
+  // Without credentials they are kept.
+  expect((await apply(sink('servers: [kafka.acme.example:9093]'), '--plan')).stdout).toBe(none)
+  const changed = sink(
+    `servers: [b.acme.example:9093], ${login}, password: another-secret, enabled: false`,
+  )
+  expect((await apply(changed, '--plan')).stdout).toMatchInlineSnapshot(`
+    "acme
+      ~ sink kafka payments on c
+          servers: kafka.acme.example:9093 -> b.acme.example:9093
+          credentials: changed
+          enabled: true -> false
+    0 to create, 1 to change, 0 to remove.
+    "
+  `)
+  expect(await apply(changed)).toMatchObject({ code: 0, stdout: '' })
+  expect((await apply(changed, '--plan')).stdout).toBe(none)
+  const { rows } = await database.pool.query('select * from sink, webhook')
+  expect(JSON.stringify(rows)).not.toContain('another-secret')
+  const fixed = await apply(sink('servers: [b.acme.example:9093], confirmation: 3'))
+  expect(fixed.stderr).toMatchInlineSnapshot(`
+    "\`organizations[0].chains.c.sinks[0].confirmation\` in org.yaml line 1 differs from that of the sink, which is 12 and cannot change. Remove the sink, or use another subject_prefix or topic.
+    "
+  `)
+  const mixed = await apply(
+    sink('servers: [b.acme.example:9093], sasl_mechanism: PLAIN, token: t, subject_prefix: p'),
+  )
+  expect(mixed.stderr.match(/sinks\[0\]\.\w+(?=`)/g)).toEqual([
+    'sinks[0].subject_prefix',
+    'sinks[0].token',
+    'sinks[0].sasl_mechanism',
+  ])
+  const pruned = await apply(
+    'organizations: [{ domain: acme, chains: { c: { sinks: [] } } }]',
+    '--prune',
+  )
+  expect(pruned.stderr).toContain('- sink kafka payments on c')
+  expect((await database.pool.query('select from sink where remove_time is null')).rowCount).toBe(0)
 })

@@ -53,15 +53,17 @@ const Wallet = Type.Object({
   addresses: Type.Optional(Type.Array(text('an address of the chain'))),
 })
 
+const events = Type.Optional(
+  Type.Array(Type.Enum(['transfer', 'transaction_state', 'operational', 'installation']), {
+    minItems: 1,
+  }),
+)
+
 const Webhook = Type.Object({
   webhook_endpoint: text('the address of the receiver', 2_048),
   wallet: Type.Optional(text('the name of a wallet; left out, the webhook is for all')),
   confirmation,
-  events: Type.Optional(
-    Type.Array(Type.Enum(['transfer', 'transaction_state', 'operational', 'installation']), {
-      minItems: 1,
-    }),
-  ),
+  events,
   enabled: Type.Optional(Type.Boolean()),
   headers: Type.Optional(
     // `secret` masks the value in messages; references such as `env:NAME` are resolved when the
@@ -72,10 +74,31 @@ const Webhook = Type.Object({
   ),
 })
 
+// Masked in messages; references such as `env:NAME` are resolved when the plan is made.
+const credential = Type.Optional(Type.String({ minLength: 1, maxLength: 4_096, secret: true }))
+
+const Sink = Type.Object({
+  sink_type: Type.Enum(['nats', 'kafka']),
+  servers: Type.Array(text('a host and a port such as `nats.example.org:4222`', 300), {
+    minItems: 1,
+  }),
+  tls: Type.Optional(Type.Boolean()),
+  subject_prefix: Type.Optional(text('the first token of the subjects', 100)),
+  topic: Type.Optional(text('the topic', 249)),
+  username: credential,
+  password: credential,
+  token: credential,
+  sasl_mechanism: Type.Optional(Type.Enum(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'])),
+  confirmation,
+  events,
+  enabled: Type.Optional(Type.Boolean()),
+})
+
 const Chain = Type.Object({
   contracts: Type.Optional(Type.Array(Contract)),
   wallets: Type.Optional(Type.Array(Wallet)),
   webhooks: Type.Optional(Type.Array(Webhook)),
+  sinks: Type.Optional(Type.Array(Sink)),
 })
 
 const Organization = Type.Object({

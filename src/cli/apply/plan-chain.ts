@@ -3,6 +3,7 @@
 
 import { type ChainHere, canonical } from './chain-place.ts'
 import type { ChainPart } from './document.ts'
+import { planSinks } from './plan-sinks.ts'
 import type { PlannedPart, PlanTools } from './plan-tools.ts'
 import { planWallets } from './plan-wallets.ts'
 import { planWebhooks } from './plan-webhooks.ts'
@@ -17,7 +18,8 @@ export async function planChain(
   const contracts = await planContracts(part, here, tools)
   const { wallets, ...planned } = await planWallets(part, here, tools)
   const webhooks = await planWebhooks(part, here, tools, wallets)
-  const parts = [contracts, planned, webhooks]
+  const sinks = await planSinks(part, here, tools)
+  const parts = [contracts, planned, webhooks, sinks]
   return {
     steps: parts.flatMap(({ steps }) => steps),
     extras: parts.flatMap(({ extras }) => extras),

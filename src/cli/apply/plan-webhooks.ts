@@ -235,5 +235,8 @@ async function listStored(
   return webhooks
 }
 
-const longEvent = (event: string): string => `WEBHOOK_EVENT_${event.toUpperCase()}`
-const shortEvent = (event: string): string => event.replace('WEBHOOK_EVENT_', '').toLowerCase()
+/** An event as operations name it. */
+export const longEvent = (event: string): string => `WEBHOOK_EVENT_${event.toUpperCase()}`
+/** An event as the document names it. */
+export const shortEvent = (event: string): string =>
+  event.replace('WEBHOOK_EVENT_', '').toLowerCase()
