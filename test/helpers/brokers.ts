@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -107,14 +107,40 @@ export const startNats = async (): Promise<Broker | undefined> => {
   }
 }
 
-/** Starts the mock cluster of librdkafka, which speaks the protocol of Kafka and keeps records in memory. */
+/**
+ * Starts the mock cluster of librdkafka, which speaks the protocol of Kafka and keeps records in memory: a kill loses them.
+ * The cluster chooses a port with each start. Clients begin at one that stays, as behind the name of a real cluster, and
+ * find the others in what it announces.
+ */
 export const startKafka = async (): Promise<Broker | undefined> => {
   const program = await findProgram('kcat', '-V')
   if (program === undefined) return undefined
   const process = supervise()
-  let server = ''
+  let announced = 0
+  const sockets = new Set<Socket>()
+  const front = createServer((socket) => {
+    const target = connect(announced, '127.0.0.1')
+    for (const [one, other] of [
+      [socket, target],
+      [target, socket],
+    ] as const) {
+      sockets.add(one)
+      one.on('error', () => {})
+      one.on('close', () => {
+        sockets.delete(one)
+        other.destroy()
+      })
+    }
+    socket.pipe(target)
+    target.pipe(socket)
+  })
+  const port = await freePort()
+  const shut = () => {
+    front.close()
+    for (const socket of sockets) socket.destroy()
+  }
   const start = async () => {
-    server = ''
+    announced = 0
     // Debian builds kcat without its option -M. A producer that waits for input keeps the cluster as well.
     const mock = ['-X', 'test.mock.num.brokers=1', '-d', 'mock']
     const args = ['-P', '-b', 'replaced:1', '-t', 'kept', ...mock]
@@ -123,25 +149,29 @@ export const startKafka = async (): Promise<Broker | undefined> => {
     let text = ''
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding('utf8').on('data', (some: string) => {
-        if (server === '') text += some
+        if (announced === 0) text += some
       })
     await waitFor('the mock cluster names its brokers', () => {
-      server = /replaced with (127\.0\.0\.1:\d+)/.exec(text)?.[1] ?? ''
-      return server !== ''
+      announced = Number(/replaced with 127\.0\.0\.1:(\d+)/.exec(text)?.[1] ?? 0)
+      return announced !== 0
     })
+    front.listen(port, '127.0.0.1')
+    await once(front, 'listening')
   }
   await start()
   return {
-    get server() {
-      return server
-    },
+    server: `127.0.0.1:${port}`,
     start,
-    kill: process.kill,
+    kill: async () => {
+      await process.kill()
+      shut()
+    },
     pause: () => process.signal('SIGSTOP'),
     resume: () => process.signal('SIGCONT'),
     stop: async () => {
       process.forget()
       await process.kill()
+      shut()
     },
   }
 }
