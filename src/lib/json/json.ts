@@ -3,6 +3,10 @@
 //
 // Measured price (Node 26, CPU time): a body of 107 bytes takes 1.9 µs instead of 0.6 µs of `JSON.parse` alone, one of 100 addresses 23 µs
 // instead of 9. `JSON.parse` alone accepts duplicate keys and any depth.
+//
+// `findStructureProblem` and `countNames` walk over the text themselves, with `closingQuote` of the scanner. One walk for both, which
+// calls back for each bracket, comma, colon and string, takes 15 % longer for the problem of a body of 246 bytes (0.79 µs) and 12 % for
+// one of 880 KB (8.4 ms), and 29 % and 10 % longer for the names.
 
 import { closingQuote } from './scan.ts'
 

@@ -1,4 +1,4 @@
-// The one scanner of JSON text. It finds where values begin and end and whether they are valid JSON,
+// The scanner of JSON text, for all but the two walks of `json.ts`. It finds where values begin and end and whether they are valid JSON,
 // without building them: the gateway forwards most requests and replies unchanged, and needs only a few
 // members of them. Linear in the text, without recursion.
 //

@@ -261,7 +261,7 @@ describe('the recorder', () => {
       return recorded === 3 && dropped === 1 && kept === 2
     })
     // Of transactions that were announced in one millisecond any may be the oldest.
-    nodes.mine((await listed())[0]!)
+    nodes.mine(String((await listed())[0]))
     await waitFor('one waits', () => recorder.status().waiting < 2)
     expect(recorder.status()).toMatchObject({ sources: ['node'], reads_txpool: false, queued: 0 })
     nodes.state.hasPool = true

@@ -1,5 +1,9 @@
 // The messages of lite servers that are used, as `lite_api.tl` of ton-blockchain/ton defines them. A constructor's
-// number is the CRC-32 of its line; `messages.test.ts` computes them again.
+// number is the CRC-32 of its line; `recorded.test.ts` computes them again.
+//
+// Written here because no dependency has TL: `@ton/core` and `@ton/ton` read TL-B, the language of cells. The codec of `ton-lite-client`
+// is made from a schema (src/schema.tl of ton-core/ton-lite-client) with the older signature set alone, without that of Simplex, and
+// its lists have no bound.
 
 import { NodeFault } from '../../nodes/fault.ts'
 import { readBytes, tlBytes } from './adnl.ts'
