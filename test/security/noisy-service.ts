@@ -54,12 +54,41 @@ const pin = (cores: string, pid: number, scope: readonly string[] = ['--all-task
 const runAtOnce = (pid: number, priority: string) =>
   run('chrt', ['--reset-on-fork', '--fifo', '--pid', priority, `${pid}`]).catch(() => {})
 
+/** Lets threads of one priority take turns. */
+const takeTurns = (pid: number, ...options: readonly string[]) =>
+  run('chrt', [...options, '--rr', '--pid', '1', `${pid}`]).catch(() => {})
+
+const kernelSettings: Readonly<Record<string, string>> = {
+  // By default the kernel takes a core from all real-time threads for 50 ms of a second in which they used the rest of it.
+  '/proc/sys/kernel/sched_rt_runtime_us': '-1',
+  // By default a statement that works for long keeps a core for 100 ms while others wait.
+  '/proc/sys/kernel/sched_rr_timeslice_ms': '1',
+}
+
+/** Returns what restores them. */
+const setKernel = async (): Promise<() => Promise<void>> => {
+  const before: [string, string][] = []
+  for (const [file, value] of Object.entries(kernelSettings)) {
+    const old = (await readFile(file, 'utf8').catch(() => '')).trim()
+    const isSet = await writeFile(file, value).then(
+      () => true,
+      () => false,
+    )
+    if (isSet) before.push([file, old])
+    else console.error(`${file} cannot be changed here: the figures have stalls of the scheduler.`)
+  }
+  return async () => {
+    for (const [file, value] of before) await writeFile(file, value)
+  }
+}
+
 /**
  * Gives the main thread of the service one core, and what measures, the node and the abuser the other one. In production each
  * has a machine of its own. All but the abuser have a real-time policy: the kernel moves such a thread to a free core at once,
  * while an ordinary one stays on the queue of a busy core for some milliseconds. What measures runs before the node and
- * the service, and those before the database and the helper threads, which use what is left of both cores. With ordinary
- * or idle helper threads, the main thread waited up to 30 ms for one in a garbage collection.
+ * the service, and those before the database and the helper threads, which use what is left of both cores in turns of a
+ * millisecond. With ordinary or idle helper threads, the main thread waited up to 30 ms for one in a garbage collection; without
+ * turns, a statement of the abuser or a helper thread held a core until it had ended.
  */
 const separateCores = async (service: number): Promise<void> => {
   await pin('1', process.pid)
@@ -68,13 +97,14 @@ const separateCores = async (service: number): Promise<void> => {
     if (pid === service || isMember(command)) {
       await pin('0,1', pid)
       // Its other threads collect garbage, and the main thread waits for them.
-      for (const thread of await readdir(`/proc/${pid}/task`)) await runAtOnce(Number(thread), '1')
+      for (const thread of await readdir(`/proc/${pid}/task`))
+        await takeTurns(Number(thread), '--reset-on-fork')
       await pin('0', pid, [])
       await runAtOnce(pid, '3')
     } else {
       await pin('0,1', pid)
       // Connections that are opened later inherit it.
-      await run('chrt', ['--fifo', '--pid', '1', `${pid}`]).catch(() => {})
+      await takeTurns(pid)
     }
   }
 }
@@ -172,6 +202,7 @@ export async function startNoisyService(
     timeoutMs: 120_000,
   })
   const { base_url, admin_url = '', admin } = (await connection())!
+  const restoreKernel = await setKernel()
   await separateCores(service.pid!)
   const administer = async (operation: string, request: object) => {
     const path = `/v1/admin/${operation}`
@@ -208,6 +239,7 @@ export async function startNoisyService(
     stop: async () => {
       await stopChild(service, 'SIGTERM')
       if (scripted) await stopChild(scripted.child, 'SIGTERM')
+      await restoreKernel()
       await rm(folder, { recursive: true, force: true, maxRetries: 5 })
     },
   }
