@@ -215,7 +215,7 @@ async function listStored(
   if (organization.id === undefined) return []
   const { sinks } = await tools.read(at, organization.id)('ListSinks', {})
   const { db, sealer } = tools.local.context
-  // No operation shows credentials. Without them a second run could not tell whether they differ.
+  // No operation shows credentials. Without them every run would change them.
   const rows = await listReceivers(
     db,
     sinks.map(({ sink_id }) => sink_id),
