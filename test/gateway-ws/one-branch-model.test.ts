@@ -26,6 +26,11 @@ const seed = Number(process.env.BRANCH_SEED ?? 1)
 /** The rollback takes some milliseconds; the rest is for a busy machine. */
 const trackerMs = 5_000
 
+const chainQueries = [
+  { name: 'GetTransactionReceipt', member: 'transaction_receipt' },
+  { name: 'ListLogs', member: 'logs' },
+]
+
 /** What a list of the wallet showed: the blocks of its transfers. */
 type Listed = { sentAt: number; blocks: readonly VerifiedBlock[] }
 type Head = { number: string; hash: string }
@@ -127,6 +132,8 @@ test('every client sees one sequence of heads, and the answers of a moment belon
   expect(staleLists(listed, announced)).toEqual([])
   expect(seen.length).toBeGreaterThan(scripts * 20)
   expect(listed.length).toBeGreaterThan(scripts)
+  const surfaces = new Set(seen.map(({ how }) => how.split(' ')[0]))
+  for (const { name } of chainQueries) expect(surfaces).toContain(name)
 })
 
 /** A service with the gateway, chain queries and wallets on one network. */
@@ -227,7 +234,7 @@ function callsOf({
   })
 }
 
-// ListTransactions is left out: on a network with wallets the name is an operation of the wallets.
+// GetTransaction and ListTransactions are operations of wallets on such a network; `two-branches.test.ts` has them.
 /** Chain queries, each about a block of this height. */
 function queriesOf({ gateway, world, transactionAt, see, failures }: Reading) {
   type Place = { block_number: number; block_hash: string }
@@ -243,9 +250,7 @@ function queriesOf({ gateway, world, transactionAt, see, failures }: Reading) {
     query(operation, { transaction_hash: transactionAt(number) }, sent, member)
   return [
     (number: number, sent: number) => query('GetBlock', { block_number: number }, sent, 'block'),
-    byTransaction('GetTransaction', 'transaction'),
-    byTransaction('GetTransactionReceipt', 'transaction_receipt'),
-    byTransaction('ListLogs', 'logs'),
+    ...chainQueries.map(({ name, member }) => byTransaction(name, member)),
     async (number: number, sent: number) => {
       const transaction_hash = transactionAt(number)
       const { status, json, text } = await gateway.call(
