@@ -17,16 +17,19 @@ const recoveryMs = 4_000
 // How long the load balancer may use a connection whose process is gone.
 const noticeMs = 100
 
-// Whose requests need a peer. Operations need the database and nodes. The gateway knows its keys, confirms new ones over
-// either way to the database and answers `eth_chainId` itself; without Redis it refuses rather than exceed a limit. Nothing
-// that is asked for needs the connection that only listens, or the receiver.
-const needed: Record<Peer, readonly Failure['role'][]> = {
-  pooler: ['api'],
-  server: [],
-  redis: ['api', 'gateway'],
-  node: ['api'],
-  receiver: [],
-  balancer: ['api', 'gateway'],
+// Which requests need a peer, and how they may fail without it. The gateway knows its keys, confirms new ones over either
+// way to the database and answers `eth_chainId` itself. Without Redis a process refuses by its limits, which is an answer.
+// Nothing that is asked for needs the connection that only listens, or the receiver. Only what goes through the load balancer
+// may fail without an answer of the service.
+const needed: Partial<Record<Peer, { roles: readonly Failure['role'][]; text: RegExp }>> = {
+  pooler: { roles: ['api'], text: /DATABASE_UNAVAILABLE|fetch failed|Timeout|^\S+: 50[234] </ },
+  node: { roles: ['api'], text: /UPSTREAM_UNAVAILABLE/ },
+  balancer: { roles: ['api', 'gateway'], text: /./ },
+}
+
+const needs = ({ role, text }: Failure, peer: Peer): boolean => {
+  const need = needed[peer]
+  return need?.roles.includes(role) === true && need.text.test(text)
 }
 
 /**
@@ -58,7 +61,7 @@ export function explain(failure: Failure, faults: readonly Fault[]): string | un
     (fault) =>
       fault.kind === 'partition' &&
       fault.role === failure.role &&
-      (fault.peer === undefined || needed[fault.peer].includes(failure.role)) &&
+      (fault.peer === undefined || needs(failure, fault.peer)) &&
       isDuring(fault, recoveryMs),
   )
   if (isCutOff) return 'on_cut_off'
