@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest'
 import { bytesOf } from '../codec/raw.ts'
 import { createRpc } from '../pool/rpc.ts'
-import { createFakeClock } from '../testing/fake-clock.ts'
 import { addressOf, stubChain } from '../testing/stub-chain.ts'
 import { createStubPool } from '../testing/stub-pool.ts'
 import { createConfirm } from './confirm.ts'
@@ -21,9 +20,13 @@ const sent = (value: bigint): InternalMove => ({
 
 type Node = { before?: bigint; after?: bigint }
 
-const open = (nodes: Node[], traced?: InternalTransfer[][]) => {
+const open = (
+  nodes: Node[],
+  traced?: InternalTransfer[][],
+  hang?: (signal: AbortSignal) => Promise<void>,
+) => {
   const asked: string[] = []
-  const traces: (readonly string[])[] = []
+  const traces: { avoid: readonly string[]; timeoutMs: number | undefined }[] = []
   const pool = createStubPool(
     nodes.map(({ before, after }, index) => ({
       blocks,
@@ -36,18 +39,23 @@ const open = (nodes: Node[], traced?: InternalTransfer[][]) => {
       },
     })),
   )
-  const clock = createFakeClock()
-  const confirm = createConfirm({
+  let now = 1_000_000
+  const pass = (ms: number) => {
+    now += ms
+  }
+  const confirmAll = createConfirm({
     rpc: createRpc({ pool, prefix: 'eth' }),
     pool,
-    clock: { ...clock, sleep: async () => {} },
+    clock: { sleep: async (ms) => pass(ms), now: () => now },
     traceElsewhere: {
       isPossible: () => traced !== undefined,
-      trace: async (_, avoid) => {
-        traces.push(avoid)
+      trace: async (_, { avoid, timeoutMs, signal }) => {
+        traces.push({ avoid, timeoutMs })
+        if (hang) await hang(signal)
         return avoid.includes('node 0') ? traced : undefined
       },
     },
+    ...(hang && { limitMs: 100 }),
     readFee: async (_, { avoid }) => (avoid.includes('node 0') ? 3n : undefined),
   })
   const question = {
@@ -60,7 +68,9 @@ const open = (nodes: Node[], traced?: InternalTransfer[][]) => {
     tracers: ['node 0'],
     hashes: () => [blocks[2]!.block.hash],
   }
-  return { confirm, question, asked, traces }
+  const confirm = async (one: typeof question, signal: AbortSignal) =>
+    (await confirmAll([one], signal))[0]
+  return { confirm, confirmAll, question, asked, traces, pass, now: () => now }
 }
 
 it('the difference of the balance at another node confirms a trace', async () => {
@@ -162,16 +172,81 @@ it('a fee that another node confirms belongs to the difference', async () => {
   expect(await confirm({ ...question, ...honest }, signal)).toBe(true)
 })
 
+/** A forwarder sends on what it receives. */
+const onward = [received(1_000n), sent(1_000n)]
+const [one, other] = [addressOf(1), account]
+const bothWays = [
+  { from: one, to: other, value: 1_000n },
+  { from: other, to: one, value: 1_000n },
+]
+const strange = (number: number) => {
+  const address = bytesOf(addressOf(100 + number))
+  return { account: address, moves: [{ ...received(5n), to: address }] }
+}
+
 it('the accounts of a block share one second trace', async () => {
-  const moves = [received(1_000n), sent(1_000n)]
-  const [from, to] = [addressOf(1), account]
-  const both = [
-    { from, to, value: 1_000n },
-    { from: to, to: from, value: 1_000n },
-  ]
-  const { confirm, question, traces } = open([{}, {}], [both])
-  const ofBlock = AbortSignal.timeout(20_000)
-  const asked = Array.from({ length: 20 }, () => confirm({ ...question, moves }, ofBlock))
-  expect(await Promise.all(asked)).toEqual(asked.map(() => true))
-  expect(traces).toEqual([['node 0']])
+  const { confirmAll, question, traces } = open([{}, {}], [bothWays])
+  const asked = Array.from({ length: 20 }, () => ({ ...question, moves: onward }))
+  expect(await confirmAll(asked, signal)).toEqual(asked.map(() => true))
+  expect(traces).toEqual([{ avoid: ['node 0'], timeoutMs: undefined }])
+})
+
+it('an account that nothing confirms makes no deposit of another one unverified, and does not delay its own twice', async () => {
+  const { confirm, question, now, traces } = open([{}, { before: 10n, after: 10n }], [bothWays])
+  const stranger = { ...question, ...strange(0) }
+  expect(await confirm(stranger, signal)).toBe(false)
+  const first = now()
+  expect(await confirm(stranger, signal)).toBe(false)
+  expect(now()).toBe(first)
+  expect(traces.at(-1)).toEqual({ avoid: ['node 0'], timeoutMs: 2_000 })
+  const forwarder = { ...question, change: 0n, moves: onward }
+  expect(await confirm(forwarder, signal)).toBe(true)
+  expect(traces.at(-1)).toEqual({ avoid: ['node 0'], timeoutMs: undefined })
+  // Not the forwarder's: its second trace says something else now and then, and is waited for.
+  expect(await confirm({ ...forwarder, moves: [received(1n), sent(1n)] }, signal)).toBe(false)
+  expect(now()).toBeGreaterThan(first)
+})
+
+it('many accounts that nothing confirms delay blocks for a bounded part of the time, and deposits of others are confirmed all the while', async () => {
+  const { confirm, question, now, pass } = open([{}, { before: 10n, after: 10n }], [bothWays])
+  const begun = now()
+  const forwarder = { ...question, change: 0n, moves: onward }
+  for (let number = 0; number < 40; number++) {
+    expect(await confirm({ ...question, ...strange(number) }, signal)).toBe(false)
+    expect(await confirm(forwarder, signal)).toBe(true)
+  }
+  expect(now() - begun).toBeLessThan(15_000)
+  // It does not stay so.
+  pass(60_000)
+  const later = now()
+  expect(await confirm({ ...question, ...strange(41) }, signal)).toBe(false)
+  expect(now()).toBeGreaterThan(later)
+})
+
+it('however many accounts of a block nothing confirms, the others of it are confirmed, and waited for together', async () => {
+  const { confirmAll, question, now } = open([{}, { before: 10n, after: 10n }], [bothWays])
+  const begun = now()
+  const strangers = Array.from({ length: 100 }, (_, number) => ({
+    ...question,
+    ...strange(number),
+  }))
+  const forwarder = { ...question, change: 0n, moves: onward }
+  const unmoved = { ...question, change: 0n }
+  expect((await confirmAll([...strangers, forwarder, unmoved], signal)).slice(99)).toEqual([
+    false,
+    true,
+    true,
+  ])
+  expect(now() - begun).toBe(4_300)
+})
+
+it('a second trace that takes too long takes no confirmation from the accounts that the state shows', async () => {
+  const hang = (signal: AbortSignal) =>
+    new Promise<void>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  const { confirmAll, question, traces } = open([{}, { before: 10n, after: 15n }], [bothWays], hang)
+  const forwarder = { ...question, ...strange(1), change: 0n, moves: onward }
+  expect(await confirmAll([forwarder, question], signal)).toEqual([false, true])
+  expect(await confirmAll([forwarder], signal)).toEqual([false])
+  // It is known to take long.
+  expect(traces.map(({ timeoutMs }) => timeoutMs)).toEqual([undefined, 2_000])
 })

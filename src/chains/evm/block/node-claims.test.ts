@@ -63,7 +63,7 @@ const open = (
     claims: {
       verifySenders: true,
       onForged: (...one) => forged.push(one),
-      confirm: async () => true,
+      confirm: async (questions) => questions.map(() => true),
       ...tools,
     },
   })
@@ -101,9 +101,9 @@ it('senders are not recovered where the operator trusts the nodes', () => {
 it('the state is asked whether an account changed by what a trace says', async () => {
   const asked: ConfirmQuestion[] = []
   const internal = [{ from: contract, to: receiver, value: 5n }]
-  const confirm = async (question: ConfirmQuestion) => {
-    asked.push(question)
-    return true
+  const confirm = async (questions: readonly ConfirmQuestion[]) => {
+    asked.push(...questions)
+    return questions.map(() => true)
   }
   const { block } = open([{ ...payment, to: contract }], {
     internal,
@@ -118,7 +118,7 @@ it('the state is asked whether an account changed by what a trace says', async (
 
 it('a change that nothing confirms is decoded as not verified', async () => {
   const internal = [{ from: contract, to: receiver, value: 5n }]
-  const confirm = async () => false
+  const confirm = async () => [false]
   const { block } = open([{ ...payment, to: contract }], {
     internal,
     confirm,
@@ -134,7 +134,8 @@ it('a change that nothing confirms is decoded as not verified', async () => {
 it('the change of a sender counts its value and its fee', async () => {
   const asked: (bigint | undefined)[] = []
   const internal = [{ from: contract, to: from, value: 5n }]
-  const confirm = async ({ change }: ConfirmQuestion) => asked.push(change) > 0
+  const confirm = async (questions: readonly ConfirmQuestion[]) =>
+    questions.map(({ change }) => asked.push(change) > 0)
   const { block } = open([{ ...payment, to: contract }], {
     internal,
     confirm,
@@ -148,7 +149,8 @@ it('the change of the miner is not known', async () => {
   const miner = addressOf(0xfee)
   const asked: (bigint | undefined)[] = []
   const internal = [{ from: contract, to: miner, value: 5n }]
-  const confirm = async ({ change }: ConfirmQuestion) => asked.push(change) > 0
+  const confirm = async (questions: readonly ConfirmQuestion[]) =>
+    questions.map(({ change }) => asked.push(change) > 0)
   const { block } = open([{ ...payment, to: contract }], {
     internal,
     confirm,

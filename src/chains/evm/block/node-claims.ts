@@ -14,9 +14,17 @@ export type NodeClaimTools = {
   verifySenders: boolean
   /** Called with a transaction whose sender is false: the next node that is asked must prove it. */
   onForged(number: number, transaction: number): void
-  /** Whether the state or a second trace shows that the coin of an account changed by this amount. */
-  confirm(question: ConfirmQuestion, signal: AbortSignal): Promise<boolean>
+  confirm: Confirm
 }
+
+/**
+ * Says for accounts of one block whether the state or a second trace shows that their coin changed by these amounts. Ends in
+ * bounded time, because it delays the block.
+ */
+export type Confirm = (
+  questions: readonly ConfirmQuestion[],
+  signal: AbortSignal,
+) => Promise<boolean[]>
 
 /** A change of an account that is known from a trace. */
 export type ConfirmQuestion = {
@@ -40,10 +48,6 @@ export type InternalMove = { transaction: number; from: Buffer; to: Buffer; valu
 
 /** What the transaction of this index cost its sender. */
 export type PaidFee = { transaction: number; fee: bigint }
-
-// Checking delays the block: what is not confirmed by then is stored as not verified.
-const confirmMs = 10_000
-const confirmAtOnce = 16
 
 const noAddress = Buffer.alloc(0)
 
@@ -130,16 +134,15 @@ export function createNodeClaims(block: Block, tools: NodeClaimTools | undefined
   }
 
   const hashes = () => effects.map((_, index) => toHex(block.hashOf(index)))
-  const confirm = async (account: number, signal: AbortSignal): Promise<void> => {
+  const questionOf = (account: number): ConfirmQuestion => {
     const { number, hash, parent_hash } = block
-    const question = {
+    return {
       account: addresses.distinct[account]!,
       ...changesOf(account),
       block: { number, hash },
       parent_hash,
       hashes,
     }
-    decided.set(account, await tools!.confirm(question, signal))
   }
 
   return {
@@ -169,17 +172,9 @@ export function createNodeClaims(block: Block, tools: NodeClaimTools | undefined
           await turn()
         }
       }
-      for (const account of accounts) decided.set(account, false)
-      const limit = AbortSignal.timeout(confirmMs)
-      const bounded = AbortSignal.any([signal, limit])
-      const loops = Array.from({ length: confirmAtOnce }, async () => {
-        for (let account = accounts.pop(); account !== undefined; account = accounts.pop())
-          await confirm(account, bounded)
-      })
-      await Promise.all(loops).catch((error: unknown) => {
-        signal.throwIfAborted()
-        if (!limit.aborted) throw error
-      })
+      if (accounts.length === 0) return
+      const confirmed = await tools.confirm(accounts.map(questionOf), signal)
+      for (const [index, account] of accounts.entries()) decided.set(account, confirmed[index]!)
     },
     isConfirmed: (number) => !tools || decided.get(placeOf(number)) === true,
   }

@@ -16,8 +16,7 @@ export type TraceElsewhere = {
   /** Traces a block by other nodes than these; undefined where none can. */
   trace(
     block: TracedBlock,
-    avoid: readonly string[],
-    signal: AbortSignal,
+    limits: { avoid: readonly string[]; timeoutMs?: number; signal: AbortSignal },
   ): Promise<readonly (readonly InternalTransfer[])[] | undefined>
 }
 
@@ -30,13 +29,13 @@ export function createTraceElsewhere({ rpc, pool }: { rpc: Rpc; pool: EvmNodes }
       .some(({ name, capabilities }) => !avoid.includes(name) && capabilities.includes(capability))
   return {
     isPossible: (avoid) => canOthers(avoid, 'debug_trace') || canOthers(avoid, 'parity_trace'),
-    trace: async ({ hash, number, hashes }, avoid, signal) => {
+    trace: async ({ hash, number, hashes }, limits) => {
+      const { avoid } = limits
       const common = {
         ...reached(pool, number),
-        avoid,
+        ...limits,
         longestString,
         everyNode: true,
-        signal,
       } as const
       const name = toHex(hash)
       if (canOthers(avoid, 'debug_trace')) {
