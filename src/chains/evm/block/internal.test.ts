@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { createByteSet } from '../../../lib/bytes.ts'
-import type { ChainBlock } from '../../chain.ts'
+import { BlockMissingError, type ChainBlock, UnreadableError } from '../../chain.ts'
 import { evmFamily } from '../family.ts'
 import type { PoolOutcome } from '../pool/pool-types.ts'
 import { createRpc } from '../pool/rpc.ts'
@@ -19,7 +19,7 @@ const tracked = {
   tokenAccount: () => [],
 }
 
-const makeSetup = () => {
+const makeSetup = (before: readonly StubNode[] = []) => {
   const first = stubBlock()
   const second = stubBlock([{ from: addressOf(1), to: addressOf(2), value: 5n }], { parent: first })
   const inner = { type: 'CALL', from: addressOf(2), to: addressOf(3), value: '0x4' }
@@ -28,7 +28,7 @@ const makeSetup = () => {
     blocks: [first, second],
     answer: (method) => (method === 'debug_traceBlockByHash' ? [{ result: root }] : undefined),
   }
-  const pool = createStubPool([node], ['block_receipts', 'debug_trace'])
+  const pool = createStubPool([...before, node], ['block_receipts', 'debug_trace'])
   const clock = createFakeClock()
   const fetchBlock = createFetchBlock({
     rpc: createRpc({ pool, prefix: 'eth' }),
@@ -148,6 +148,43 @@ it('a block whose trace is too large is traced by its transactions, and lacks on
   const partial = await inTime(fetch())
   expect(valuesOf(partial)).toEqual([5n])
   expect(partial.lacks).toMatch(/^1 of 1 transactions cannot be traced: .*REPLY_TOO_LARGE/)
+})
+
+it.each([
+  ['does not explain', () => undefined],
+  ['says something else a moment later', () => 'pruned'],
+])(
+  'a node that has pruned does not keep a block from being traced singly where the error of the other %s',
+  async (_, later) => {
+    const pruned = { code: 4444, message: 'Pruned history unavailable' }
+    const { blocks } = makeSetup().node
+    const { node, root, fetch, inTime, valuesOf } = makeSetup([
+      { blocks, refuse: (method) => (method.startsWith('debug') ? pruned : undefined) },
+    ])
+    let count = 0
+    node.refuse = (method) => {
+      if (method !== 'debug_traceBlockByHash') return undefined
+      return count++ > 0 && later() ? pruned : { code: -32000, message: 'internal error' }
+    }
+    node.answer = (method) => (method === 'debug_traceTransaction' ? root : undefined)
+    const block = await inTime(fetch())
+    expect(valuesOf(block)).toEqual([5n, 4n])
+    expect(block.lacks).toBe(undefined)
+  },
+)
+
+it('a block that one node has pruned and another one cannot give is not missing', async () => {
+  const pruned = { code: 4444, message: 'Pruned history unavailable' }
+  for (const method of ['eth_getBlockByNumber', 'eth_getBlockReceipts']) {
+    const { blocks } = makeSetup().node
+    const before = { blocks, refuse: (asked: string) => (asked === method ? pruned : undefined) }
+    const { node, fetch } = makeSetup([before])
+    node.refuse = (asked) =>
+      asked === method ? { code: -32000, message: 'internal error' } : undefined
+    await expect(fetch()).rejects.toThrow(UnreadableError)
+    node.refuse = before.refuse
+    await expect(fetch()).rejects.toThrow(BlockMissingError)
+  }
 })
 
 it('traces of single transactions do not count if the block left the chain meanwhile', async () => {

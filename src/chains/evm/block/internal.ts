@@ -108,8 +108,12 @@ export function createFetchInternal(tools: {
   return async (block: ReadBlock, tracing: Tracing, signal: AbortSignal): Promise<Internal> => {
     const number = Number(block.number)
     const begun = clock.now()
+    let failed: Attempt | undefined
     for (let round = 0; ; round++) {
-      const made = await attempt(block, signal)
+      let made = await attempt(block, signal)
+      // A node that failed before may be away now, and those that are left have pruned it.
+      if (made.kind === 'failed') failed = made
+      else if (made.kind === 'pruned') made = failed ?? made
       if (made.kind === 'traced') {
         awaySince = undefined
         const { transfers, tracer } = made

@@ -91,7 +91,7 @@ describe('failover', () => {
     const missing = call({ isUseless: (reply) => reply.ok && reply.result === 'null' })
     a.answer(result(null))
     b.answer(error(-32000, 'missing trie node'))
-    expect(missing).toEqual([error(-32000, 'missing trie node')])
+    expect(missing).toEqual([{ ...error(-32000, 'missing trie node'), isDisputed: true }])
   })
 
   test.each([
@@ -111,6 +111,38 @@ describe('failover', () => {
       expect(outcomes).toEqual([replies[index]])
     },
   )
+
+  describe('that one node has discarded something', () => {
+    const pruned = error(4444, 'Pruned history unavailable')
+    const everyNode: Partial<PoolRequest> = { isUseless: () => true }
+    const open = () => {
+      const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
+      return { a, b, ...setUp([a, b]) }
+    }
+
+    test.each([
+      [error(-32000, 'internal error'), error(-32000, 'internal error')],
+      [error(-32000, 'header not found'), error(-32000, 'header not found')],
+      [result('of no use'), { ...pruned, isDisputed: true as const }],
+      [pruned, pruned],
+      [error(-32601, 'Method not found'), pruned],
+      [{ failed: 'too_large' as const, detail: '' }, { failure: 'REPLY_TOO_LARGE' as const }],
+      [
+        { failed: 'closed' as const, detail: '' },
+        { ...pruned, isDisputed: true as const },
+      ],
+    ])('is the outcome only where the others say the same: %j', async (other, expected) => {
+      for (const isFirst of [true, false]) {
+        const { a, b, call, clock } = open()
+        const outcomes = call(everyNode)
+        a.answer(isFirst ? pruned : other)
+        await clock.advance(1)
+        b.answer(isFirst ? other : pruned)
+        await clock.advance(20_000)
+        expect(outcomes).toEqual([expected])
+      }
+    })
+  })
 
   test.each([
     ['eth_getBlockByNumber', error(-32603, 'Internal error')],

@@ -11,7 +11,7 @@ import { createAttempts } from './attempts.ts'
 import { createCallQueue, type OfferOutcome } from './call-queue.ts'
 import { guard, judge } from './judge.ts'
 import { createPatience } from './patience.ts'
-import { createPoolCall, type PoolCall } from './pool-call.ts'
+import { createPoolCall, type PoolCall, withoutAnswer } from './pool-call.ts'
 import type { PoolOutcome, PoolRequest } from './pool-types.ts'
 import { select } from './select.ts'
 import { isUsable, type Upstream } from './upstream.ts'
@@ -86,7 +86,7 @@ export function createCaller(options: CallerOptions): Caller {
     if (call.isOver) return
     rest(call)
     if (now >= call.deadline) {
-      finish(call, call.useless ?? { failure: call.round > 0 ? call.failure : 'TIMEOUT' })
+      finish(call, withoutAnswer(call) ?? { failure: call.round > 0 ? call.failure : 'TIMEOUT' })
       return
     }
     // The order matters. A free node is used at once. While an attempt is under way, its outcome decides. Busy nodes get
@@ -96,7 +96,7 @@ export function createCaller(options: CallerOptions): Caller {
     if (chosen) attempt(call, chosen, hasOthers, now)
     else if (call.inFlight > 0) return
     else if (isBusy) queue(call, now)
-    else if (call.useless) finish(call, call.useless)
+    else if (call.useless) finish(call, withoutAnswer(call)!)
     else pause(call, patience.pauseBefore(call, now, waitMs))
   }
 

@@ -60,6 +60,7 @@ export const isFinal = (
     !(readsStored.test(method) && isUnexplained(reply.error, params)))
 
 function judgeFailure(call: PoolCall, failure: TransportFailure): Verdict {
+  call.isDisputed = true
   if (failure.failed === 'too_large') {
     call.failure = 'REPLY_TOO_LARGE'
     call.large++

@@ -73,6 +73,15 @@ const passing = /temporar|try again|retry|timed? ?out|overload|syncing/i
 /** Whether a node's error says that a moment later the same may be answered. */
 export const isPassing = ({ message }: { message: string }): boolean => passing.test(message)
 
-/** Whether a node's error says that it has thrown something away. */
-export const isPruned = ({ code, message }: { code: number; message: string }): boolean =>
-  code === 4444 || (!passing.test(message) && prunedTexts.some((text) => text.test(message)))
+/** Whether an error says that what was asked for has been thrown away, by every node that was asked. */
+export const isPruned = ({
+  code,
+  message,
+  isDisputed,
+}: {
+  code: number
+  message: string
+  isDisputed?: boolean
+}): boolean =>
+  isDisputed !== true &&
+  (code === 4444 || (!passing.test(message) && prunedTexts.some((text) => text.test(message))))

@@ -1,5 +1,6 @@
 import type { Timer } from '../transport/timers.ts'
-import type { ErrorMeaning } from './node-error.ts'
+import { type ErrorMeaning, readError } from './node-error.ts'
+import { isPruned } from './nodes.ts'
 import type { PoolFailure, PoolOutcome, PoolRequest, RpcReply } from './pool-types.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -18,6 +19,8 @@ export type PoolCall = {
   /** What is given when no node has an answer: the first reply of a node that could not serve it. */
   useless: RpcReply | undefined
   uselessWorth: number
+  /** Whether a node that can serve such calls has failed, or said something other than that it has discarded this. */
+  isDisputed: boolean
   /** How many of the nodes of this round had an answer that is too large. */
   large: number
   failure: PoolFailure
@@ -44,6 +47,7 @@ export const createPoolCall = (
   isOver: false,
   useless: undefined,
   uselessWorth: -1,
+  isDisputed: false,
   large: 0,
   failure: 'NO_UPSTREAM',
   hedge: undefined,
@@ -55,13 +59,30 @@ export const createPoolCall = (
 /** Keeps a reply that does not serve the request, unless a more informative one is kept already. */
 export function keepUseless(call: PoolCall, reply: RpcReply, meaning: ErrorMeaning): void {
   const worth = worthOf(reply, meaning)
+  if (worth !== prunedWorth && worth !== lackingWorth) call.isDisputed = true
   if (worth <= call.uselessWorth) return
   call.useless = reply
   call.uselessWorth = worth
 }
 
-// An error says more than a null; that a node does not offer the method says least.
-const worthOf = ({ ok }: RpcReply, meaning: ErrorMeaning): number => {
-  if (meaning === 'lacks_method') return 0
-  return ok ? 1 : 2
+/** What a call without an answer ends with: the most informative reply that it got. */
+export function withoutAnswer(call: PoolCall): PoolOutcome | undefined {
+  const { useless, uselessWorth, isDisputed, inFlight, failure } = call
+  if (!useless || useless.ok || uselessWorth !== prunedWorth) return useless
+  // The other node has it.
+  if (failure === 'REPLY_TOO_LARGE') return { failure }
+  return isDisputed || inFlight > 0 ? { ...useless, isDisputed: true } : useless
+}
+
+const lackingWorth = 0
+const prunedWorth = 2
+
+/**
+ * An error says more than a null; that a node does not offer the method says least. That it has discarded something is known of
+ * this node only, so any other error is preferred: it may be of a node that has it.
+ */
+export const worthOf = (reply: RpcReply, meaning: ErrorMeaning): number => {
+  if (meaning === 'lacks_method') return lackingWorth
+  if (reply.ok) return 1
+  return isPruned(readError(reply.error)) ? prunedWorth : 3
 }

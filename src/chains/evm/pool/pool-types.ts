@@ -56,7 +56,11 @@ export type PoolRequest = {
 export type PoolFailure = 'NO_UPSTREAM' | 'TIMEOUT' | 'REPLY_TOO_LARGE' | 'ABORTED'
 
 /** How a call ended. */
-export type PoolOutcome = RpcReply | { failure: PoolFailure }
+export type PoolOutcome =
+  | RpcReply
+  /** One node has discarded it, and another one that was asked has failed or said something else. */
+  | (Extract<RpcReply, { ok: false }> & { isDisputed: true })
+  | { failure: PoolFailure }
 
 /**
  * How sending a transaction to all nodes ended. Where none has taken it, `asked` is how many of them

@@ -26,7 +26,7 @@ export type Question<answer> = {
 /** What came of a question: an answer and the node that gave it, a node's own error, or results that were all of no use. */
 export type Answered<answer> =
   | { kind: 'answer'; answer: answer; node: string }
-  | { kind: 'error'; code: number; message: string; data: unknown }
+  | { kind: 'error'; code: number; message: string; data: unknown; isDisputed: boolean }
   | { kind: 'useless' }
 
 /** Asks nodes. */
@@ -71,7 +71,12 @@ export function createRpc({ pool, prefix }: { pool: EvmNodes; prefix: string }):
       throw new ChainUnavailableError(message)
     }
     if (!outcome.ok)
-      return { kind: 'error', ...readError(outcome.error), data: readErrorData(outcome.error) }
+      return {
+        kind: 'error',
+        ...readError(outcome.error),
+        data: readErrorData(outcome.error),
+        isDisputed: 'isDisputed' in outcome,
+      }
     const { answer, node } = judge(outcome.result, '')
     return answer === undefined ? { kind: 'useless' } : { kind: 'answer', answer, node }
   }

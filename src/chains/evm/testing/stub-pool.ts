@@ -1,7 +1,9 @@
 import type { NodeStatus } from '../../nodes/status.ts'
 import { isFinal } from '../pool/judge.ts'
-import type { EvmNodes } from '../pool/nodes.ts'
-import type { Capability, Head, PoolOutcome, PoolRequest } from '../pool/pool-types.ts'
+import { meaningOf, readError } from '../pool/node-error.ts'
+import { type EvmNodes, isPruned } from '../pool/nodes.ts'
+import { worthOf } from '../pool/pool-call.ts'
+import type { Capability, Head, PoolOutcome, PoolRequest, RpcReply } from '../pool/pool-types.ts'
 import type { StubBlock } from './stub-chain.ts'
 
 /** A node of a stub pool: its blocks, and what it says in place of the truth. */
@@ -66,7 +68,16 @@ export function createStubPool(
     methods.push(method)
     await new Promise((resolve) => setImmediate(resolve))
     const params = JSON.parse(asked.params)
-    let last: PoolOutcome = { failure: 'NO_UPSTREAM' }
+    let last = { failure: 'NO_UPSTREAM' } as PoolOutcome
+    let worth = -1
+    let isDisputed = false
+    const keep = (reply: RpcReply): void => {
+      const meaning = reply.ok ? 'answer' : meaningOf(reply.error, asked.params)
+      isDisputed ||= reply.ok || !isPruned(readError(reply.error))
+      if (worthOf(reply, meaning) <= worth) return
+      worth = worthOf(reply, meaning)
+      last = reply
+    }
     for (const [index, node] of nodes.entries()) {
       const name = `node ${index}`
       if (avoid?.includes(name)) continue
@@ -74,19 +85,20 @@ export function createStubPool(
         continue
       const error = node.refuse?.(method, params)
       if (error) {
-        const refused: PoolOutcome = { ok: false, error: JSON.stringify(error) }
+        const refused: RpcReply = { ok: false, error: JSON.stringify(error) }
         if (isFinal({ method, params: asked.params }, refused) && !isUseless?.(refused, name))
           return refused
-        if (!('ok' in last) || last.ok) last = refused
+        keep(refused)
         continue
       }
       const right = truth(node, method, params)
       const said = node.lie?.(method, structuredClone(right), params)
       const reply = { ok: true as const, result: JSON.stringify(said === undefined ? right : said) }
-      if (!('ok' in last)) last = reply
       if (!isUseless?.(reply, name)) return reply
+      keep(reply)
     }
-    return last
+    if (!isDisputed || !('error' in last) || !isPruned(readError(last.error))) return last
+    return { ...last, isDisputed: true }
   }
   return {
     nodes,
