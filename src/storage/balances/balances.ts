@@ -198,7 +198,7 @@ export const listHeldAssets = async (
 
 /**
  * Stores readings of addresses and tokens that are still tracked. A reading of an older block changes
- * nothing. The caller must hold the cursor: removals wait for it.
+ * nothing, except a balance whose block was taken back. The caller must hold the cursor: removals wait for it.
  */
 export const storeReadings = async (
   trx: Db,
@@ -219,8 +219,9 @@ export const storeReadings = async (
         then excluded.balance else balance.balance end,
       as_of_block = case when excluded.unreadable_block is null
         then excluded.as_of_block else balance.as_of_block end,
+      is_stale = case when excluded.unreadable_block is not null then balance.is_stale end,
       unreadable_block = excluded.unreadable_block, update_time = excluded.update_time
-    where balance.as_of_block <= excluded.as_of_block`.execute(trx)
+    where balance.as_of_block <= excluded.as_of_block or balance.is_stale`.execute(trx)
 }
 
 /**
@@ -248,10 +249,11 @@ export const storeTracked = async (
     known as (
       update balance b set balance = coalesce(r.balance, b.balance), update_time = ${now},
         as_of_block = case when r.balance is null then b.as_of_block else r.as_of_block end,
+        is_stale = case when r.balance is null then b.is_stale end,
         unreadable_block = ${unreadable}
       from read r
       where r.is_known and b.wallet_id = r.wallet_id and b.address = r.address
-        and b.asset_id = r.asset_id and b.as_of_block <= r.as_of_block)
+        and b.asset_id = r.asset_id and (b.as_of_block <= r.as_of_block or b.is_stale))
     insert into balance (${names(stored)})
     select ${readColumns}, ${unreadable}, ${now}::timestamptz, position, ${now}::timestamptz from read r
     where not is_known and (select count(*) from read) > 0`.execute(trx)

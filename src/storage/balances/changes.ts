@@ -129,10 +129,10 @@ export const deferBalanceChanges = async (
     where ${workOf(pairs)} and c.due_block <= ${head}`.execute(db)
 }
 
-// Whether a pair has a balance to which net changes can be added.
+// Whether a pair has a balance to which net changes can be added. One whose block was taken back holds some of them.
 const baselineOf = sql`
   select 1 from balance b
-  where b.wallet_id = c.wallet_id and b.address = c.address and b.asset_id = c.asset_id`
+  where b.is_stale is not true and b.wallet_id = c.wallet_id and b.address = c.address and b.asset_id = c.asset_id`
 
 /**
  * Takes away the work of pairs up to a block, because it is done, and says whose there was. Of what is
@@ -155,7 +155,7 @@ export const settleBalanceChanges = async (
 
 /**
  * Adds the net changes that this head makes due to the balances that have a baseline, and forgets
- * them; changes that the baseline holds already are only forgotten. Says how many balances changed.
+ * them; changes that the baseline holds already are only forgotten. Without a baseline they cause a reading. Says how many balances changed.
  * The balances are locked first: a baseline that is stored meanwhile must not get what it holds once more.
  */
 export const applyDeltas = async (
@@ -165,7 +165,7 @@ export const applyDeltas = async (
   const { numAffectedRows } = await sql`
     with held as materialized (
       select b.wallet_id, b.address, b.asset_id, b.as_of_block from balance b
-      where (b.wallet_id, b.address, b.asset_id) in (
+      where b.is_stale is not true and (b.wallet_id, b.address, b.asset_id) in (
         select c.wallet_id, c.address, c.asset_id from balance_change c
         where c.network_id = ${network_id} and c.due_block <= ${head} and c.delta is not null)
       order by b.wallet_id, b.address, b.asset_id for update),
@@ -225,7 +225,7 @@ export const reopenBalances = async (
         and b.asset_id = g.asset_id
       group by b.wallet_id, b.address, b.asset_id, b.organization_id, b.as_of_block, w.confirmation),
     lowered as (
-      update balance b set as_of_block = ${above}, update_time = ${now} from suspect s
+      update balance b set as_of_block = ${above}, is_stale = true, update_time = ${now} from suspect s
       where b.wallet_id = s.wallet_id and b.address = s.address and b.asset_id = s.asset_id
         and b.as_of_block > ${above})
     insert into balance_change as c (wallet_id, address, asset_id, block_number, organization_id,
@@ -240,9 +240,11 @@ export const reopenBalances = async (
         else greatest(confirmation, 1) - 1 end,
       case when confirmation > ${deepConfirmation} then true end
     from suspect where not applied or (undone and as_of_block < ${above})
+    -- A net change of that block stays, and is due when it is confirmed: balance_reopening causes the reading.
     on conflict (wallet_id, address, asset_id, block_number) do update
       set due_block = least(c.due_block, excluded.due_block),
-        ahead = case when excluded.ahead then c.ahead end`.execute(trx)
+        ahead = case when excluded.ahead then c.ahead end
+      where c.delta is null`.execute(trx)
   // What was kept is read again at the newest block that is left.
   await sql`
     with gone as (

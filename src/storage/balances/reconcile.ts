@@ -69,7 +69,7 @@ export const repairBalances = async (
     held as materialized (
       select b.*, f.found, f.block_number from found f join balance b
         on b.wallet_id = f.wallet_id and b.address = f.address and b.asset_id = f.asset_id
-      where b.as_of_block <= f.block_number
+      where b.as_of_block <= f.block_number and b.is_stale is not true
       order by b.wallet_id, b.address, b.asset_id for update of b),
     waiting as (
       select h.wallet_id, h.address, h.asset_id, coalesce(sum(c.delta), 0) as delta,

@@ -82,7 +82,8 @@ const ofAddress = sql`select asset_id from balance where address = t.address and
 
 /**
  * Lowers the next balances whose blocks are gone, and says how many it looked at; 0 when that is done, or there is
- * nothing to lower. Otherwise a reading of the new blocks would lose against a balance of a later block that is gone.
+ * nothing to lower. Otherwise a reading of the new blocks would lose against a balance of a later block that is gone. Each
+ * stays what is shown until it is read, but net changes are not added to it: it holds those of the blocks that are stored again.
  */
 export const lowerPage = async (
   trx: Db,
@@ -102,7 +103,7 @@ export const lowerPage = async (
       where b.as_of_block > ${lower_to}
       order by b.wallet_id, b.address, b.asset_id for update of b),
     lowered as (
-      update balance b set as_of_block = ${lower_to}, update_time = ${now} from held h
+      update balance b set as_of_block = ${lower_to}, is_stale = true, update_time = ${now} from held h
       where b.address = h.address and b.wallet_id = h.wallet_id and b.asset_id = h.asset_id)
     select count(*)::int8 as count from page`.execute(trx)
   const count = rows[0]!.count

@@ -5,3 +5,5 @@ alter table balance_round
   add column round_number int8,
   add column passed_count int8,
   add column looks_for_missing boolean;
+-- Set by a rewind: the balance holds what will be stored again, so nothing is added to it until it is read. Null otherwise.
+alter table balance add column is_stale boolean;

@@ -98,6 +98,8 @@ export const walletTables = {
     as_of_block: int8,
     // Set while the contract fails: `balance` is then the last one that could be read.
     unreadable_block: nullable(int8),
+    // Its block was taken back: shown until it is read again, and no baseline for net changes.
+    is_stale: nullable(bool),
     create_time: timestamptz,
     // The place in the batch that created it. Lists go by time and place, so that indexes grow at their end.
     position: int4,

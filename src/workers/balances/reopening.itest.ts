@@ -213,6 +213,7 @@ const startInSteps = async (service: 'c' | 's', network: string, { confirmation 
     caller,
     network_id,
     wallet_id,
+    account,
     address,
     settle,
     store,
@@ -290,5 +291,60 @@ it.each([
     await store(...blocks(confirmation))
     await settle()
     expect(await balances()).toEqual(['1000006'])
+  },
+)
+
+it.each([1, 3, 40])(
+  'net changes that are stored again after a rewind are not added twice, at no step (%i confirmations)',
+  async (confirmation) => {
+    const { tools, chain, caller, network_id, wallet_id, address, ...world } = await startInSteps(
+      's',
+      `again-${confirmation}`,
+      { confirmation },
+    )
+    const { settle, store, pay } = world
+    await caller.call('RegisterAddress', { wallet_id, address: address(1), import_asset: true })
+    for (let block = 0; block < 60; block++) await store(pay(1n))
+    await settle()
+    const shown = async () =>
+      (
+        await pool.query<{ balance: bigint; as_of_block: number; is_stale: boolean | null }>(
+          'select balance, as_of_block::int4, is_stale from balance where wallet_id = $1',
+          [wallet_id],
+        )
+      ).rows
+    const valueAt = (block_number: number) =>
+      chain.balanceAt({ address: world.account(1), asset: chain.native }, block_number)
+    const before = await shown()
+    expect(before).toMatchObject([{ balance: valueAt(60 - confirmation + 1) }])
+    // Settled page by page, so that what is shown is seen between all transactions.
+    const compare = async () => {
+      const [row] = await shown()
+      if (row!.is_stale) expect(row!.balance).toBe(before[0]!.balance)
+      else expect(row!.balance).toBe(valueAt(row!.as_of_block))
+    }
+    const options = { db, clock: systemClock, network_id, chain, to: 45, signal: never }
+    await runRewind(options, await planRewind(options))
+    for (const block of chain.canonical().slice(46)) {
+      await compare()
+      if (block.number % 3 === 0)
+        while ((await settleBalances(tools, never)) > 0) await compare()
+      if (block.number === 50)
+        await caller.call('RefreshAssetBalances', {
+          ...{ wallet_id, address: address(1), asset_type: chain.native.asset_type },
+        })
+      await compare()
+      await storeBlocks(tools, [block])
+    }
+    for (let block = 0; block < confirmation + 3; block++) {
+      while ((await settleBalances(tools, never)) > 0) await compare()
+      await store(pay(1n))
+    }
+    await settle()
+    const newest = chain.canonical().length - 1
+    const confirmed = newest - confirmation + 1
+    expect(await shown()).toEqual([
+      { balance: valueAt(confirmed), as_of_block: expect.any(Number), is_stale: null },
+    ])
   },
 )
