@@ -2,7 +2,7 @@ import type { WalletService } from '../../src/contract/variant.ts'
 import type { Db } from '../../src/storage/pg/database.ts'
 import { startKillableDatabase } from '../helpers/killable-database.ts'
 import { createRandom } from '../helpers/random.ts'
-import { compareWorld } from '../helpers/tracker-compare.ts'
+import { compareSums, compareWorld } from '../helpers/tracker-compare.ts'
 import { createWorld } from '../helpers/tracker-world.ts'
 import { readNumbers, runSeeds } from './program.ts'
 
@@ -41,24 +41,29 @@ export const runModel = async (
     network: `model-${service}-${seed}${rewinds > 0 ? '-rewound' : ''}`,
   })
   let compared = 0
-  for (let step = 0; step < steps; step++) {
+  let step = 0
+  const fail = (differences: unknown[]) => {
+    if (differences.length > 0)
+      throw new Error(
+        `service ${service}, seed ${seed}, step ${step}: ${JSON.stringify(differences.slice(0, 3), null, 1)}`,
+      )
+  }
+  // Also while balances are read again, and on the way back to the head.
+  const afterEach = async () => fail(await compareSums(db, world))
+  for (; step < steps; step++) {
     if (world.chance(0.6)) world.grow()
     if (service === 'c' && world.chance(0.25)) world.fork()
     // Also back and forth before the tracker reads.
     while (service === 'c' && world.chance(0.25)) world.comeBack()
     for (let left = world.pick(4); left > 0; left--) await world.change()
-    await world.run({ steps: 1 + world.pick(6), deadly: true })
+    await world.run({ steps: 1 + world.pick(6), deadly: true, afterEach })
     if (world.chance(0.3)) await world.refill({ deadly: true })
     if (rewinds > 0 && world.chance(rewinds)) await world.rewind({ deadly: true })
     if (world.chance(0.5)) continue
     if (world.chance(0.5)) await world.refill()
-    await world.run()
-    const differences = await compareWorld(db, world)
+    await world.run({ afterEach })
+    fail(await compareWorld(db, world))
     compared++
-    if (differences.length > 0)
-      throw new Error(
-        `service ${service}, seed ${seed}, step ${step}: ${JSON.stringify(differences.slice(0, 3), null, 1)}`,
-      )
   }
   if (world.repairs() > 0)
     throw new Error(`service ${service}, seed ${seed}: ${world.repairs()} balances were corrected`)

@@ -71,24 +71,7 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
     )
   }
 
-  const balances = await db
-    .selectFrom('balance')
-    .innerJoin('asset', 'asset.asset_id', 'balance.asset_id')
-    .innerJoin('wallet', 'wallet.wallet_id', 'balance.wallet_id')
-    .where('wallet.network_id', '=', network_id)
-    .select([
-      'balance.wallet_id',
-      'balance.address',
-      'balance.balance',
-      'balance.as_of_block',
-      'balance.asset_id',
-      'balance.organization_id',
-      'asset.asset_type',
-      'asset.contract_address',
-      'asset.token_id',
-      'wallet.confirmation',
-    ])
-    .execute()
+  const balances = await listStored(db, network_id)
   const existing = new Set<string>()
   const touches = blocks.flatMap((block) =>
     expectedTouches(chain, network_id, block, world.snapshot()),
@@ -232,6 +215,48 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
     )
   }
   return differences
+}
+
+const listStored = async (db: Db, network_id: number) =>
+  await db
+    .selectFrom('balance')
+    .innerJoin('asset', 'asset.asset_id', 'balance.asset_id')
+    .innerJoin('wallet', 'wallet.wallet_id', 'balance.wallet_id')
+    .where('wallet.network_id', '=', network_id)
+    .select([
+      'balance.wallet_id',
+      'balance.address',
+      'balance.balance',
+      'balance.as_of_block',
+      'balance.is_stale',
+      'balance.asset_id',
+      'balance.organization_id',
+      'asset.asset_type',
+      'asset.contract_address',
+      'asset.token_id',
+      'wallet.confirmation',
+    ])
+    .execute()
+
+/**
+ * Sums of net changes that are not the balance of their block, wherever the tracker is. Those whose block was taken back must
+ * be what they were at some block, and no other sum.
+ */
+export const compareSums = async (db: Db, { bench, ...world }: World): Promise<Difference[]> => {
+  const { chain, network_id } = bench
+  const cursor = await findCursor(db, network_id)
+  if (chain.balances !== 'delta' || !cursor) return []
+  const blocks = chain.canonical().map(({ number }) => number)
+  return (await listStored(db, network_id)).flatMap((row) => {
+    const { address, asset_type, contract_address, token_id, as_of_block, confirmation } = row
+    if (!world.isSummed(Math.max(confirmation, 1), cursor.block_number)) return []
+    const query = { address, asset: { asset_type, contract_address, token_id } }
+    const at = row.is_stale ? blocks : [as_of_block]
+    if (at.some((block) => chain.balanceAt(query, block) === row.balance)) return []
+    const what = `sum ${asset_type} of ${address.toString('hex')} at ${cursor.block_number}, stale: ${row.is_stale}`
+    const expected = `as of ${as_of_block}: ${chain.balanceAt(query, as_of_block)}`
+    return [{ what, expected, found: String(row.balance) }]
+  })
 }
 
 type Notified = { wallet_id: string; asset_type: string; value: string; transfer_state?: string }

@@ -86,6 +86,10 @@ export const createWorld = async (
   /** Heads at which all balances were read that were due there, and which the tracker has not gone back behind. */
   let settled: number[] = []
   let gapEnd = 0
+  /** Behind the last block that was not seen; or later, where not all was read again before a rewind. */
+  let unseenEnd = 0
+  /** The last head of the chain at which everything was read that was due, since the last block that was not seen. */
+  let summedAt = -1
   let peak = 0
   let refills = 0
   let rewinds = 0
@@ -149,6 +153,8 @@ export const createWorld = async (
         gapped.add(block_hash)
         processed.delete(block_hash)
         gapEnd = Math.max(gapEnd, block.number + 1)
+        unseenEnd = Math.max(unseenEnd, block.number + 1)
+        summedAt = -1
       } else processed.set(block_hash, snapshot())
     }
     for (const block of chain.canonical().slice(0, cursor.block_number + 1)) {
@@ -218,16 +224,26 @@ export const createWorld = async (
   }
 
   /** Runs the tracker until nothing is left to do, or for some steps; it dies and begins again. */
-  const run = async ({ steps = Number.POSITIVE_INFINITY, deadly = false } = {}): Promise<void> => {
+  const run = async ({
+    steps = Number.POSITIVE_INFINITY,
+    deadly = false,
+    afterEach = async () => {},
+  }: {
+    steps?: number
+    deadly?: boolean
+    afterEach?(): Promise<void>
+  } = {}): Promise<void> => {
     for (let left = steps; left > 0; left--) {
       if (deadly && chance(0.3)) faulty.arm(1 + pick(24))
       const before = (await findCursor(db, network_id))?.block_number
       let more = true
+      let isAtHead = false
       try {
         more = await step()
         if (!more || chance(0.5)) {
           while ((await settleBalances(tools, never)) > 0);
           settled.push((await findCursor(db, network_id))!.block_number)
+          isAtHead = true
         }
       } catch (error) {
         // The chain may be ahead of the tracker: it reads again once it has gone back.
@@ -241,9 +257,11 @@ export const createWorld = async (
         faulty.disarm()
         await noteProgress(before ?? chain.canonical().length - 1)
       }
+      await afterEach()
       if (!more) {
         // What follows by net changes is right already, or waits for a reading: there is nothing to repair.
         if (chain.balances === 'delta') repairs += (await reconcileAll()).length
+        if (isAtHead) summedAt = chain.canonical().length - 1
         return
       }
     }
@@ -286,6 +304,7 @@ export const createWorld = async (
     const to = common.block_number - pick(Math.min(20, common.block_number))
     const before = new Date(Number.MAX_SAFE_INTEGER / 2 ** 10)
     await trimBlocks(db, network_id, { number: lowest, before, lowest })
+    if (summedAt < unseenEnd + deepestShallow() - 1) unseenEnd = Math.max(unseenEnd, to)
     // Only those chains replace blocks. On the others the same ones are stored again.
     if (service === 'c') fork(to)
     if (deadly && chance(0.3)) faulty.arm(1 + pick(24))
@@ -329,6 +348,11 @@ export const createWorld = async (
     /** The first block at which balances are read again after the last gap. */
     reopenedFrom: () => (gapEnd > 0 ? gapEnd + deepestShallow() - 1 : 0),
     gapEnd: () => gapEnd,
+    /** Whether net changes add up to the balances of a wallet with that many confirmations, also after a rewind. */
+    isSummed: (own: number, head: number): boolean =>
+      summedAt >= unseenEnd + Math.max(own, deepestShallow()) - 1 &&
+      // A net change of the block of the rewind is replaced by the reading, which waits for that block's confirmations.
+      (own <= 32 || head >= gapEnd + own - 1),
     /** The highest block that the tracker was at. */
     peak: () => peak,
     isReopened,

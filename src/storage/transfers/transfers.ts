@@ -168,6 +168,18 @@ export const insertMissingTransfers = async (
   return added
 }
 
+/** Whether a network has transfers of blocks from a number up to the one before another. */
+export const hasTransfersBetween = async (
+  db: Db,
+  network_id: number,
+  { from, before }: { from: number; before: number },
+): Promise<boolean> => {
+  const { rows } = await sql`
+    select from transfer where network_id = ${network_id}
+      and block_number >= ${from} and block_number < ${before} limit 1`.execute(db)
+  return rows.length > 0
+}
+
 /** Drops the transfers of blocks above a number. */
 export const deleteTransfersAbove = async (
   trx: Db,

@@ -327,8 +327,7 @@ it.each([1, 3, 40])(
     await runRewind(options, await planRewind(options))
     for (const block of chain.canonical().slice(46)) {
       await compare()
-      if (block.number % 3 === 0)
-        while ((await settleBalances(tools, never)) > 0) await compare()
+      if (block.number % 3 === 0) while ((await settleBalances(tools, never)) > 0) await compare()
       if (block.number === 50)
         await caller.call('RefreshAssetBalances', {
           ...{ wallet_id, address: address(1), asset_type: chain.native.asset_type },

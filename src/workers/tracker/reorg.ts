@@ -14,7 +14,7 @@ import {
   setCursor,
 } from '../../storage/tracking/blocks.ts'
 import { deleteGapsAbove, syncGapEvent } from '../../storage/tracking/gaps.ts'
-import { deleteTransfersAbove } from '../../storage/transfers/transfers.ts'
+import { deleteTransfersAbove, hasTransfersBetween } from '../../storage/transfers/transfers.ts'
 import { unconfirmAbove } from '../../storage/wallets/wallets.ts'
 import { unfollowAbove } from '../sender/follow.ts'
 import { planRetractions, retractAll } from './retract.ts'
@@ -72,10 +72,13 @@ export async function findAncestor(
   return (await chain.header(ancestor.number + 1, signal)) ? ancestor : undefined
 
   // Soon after the first start all that was ever stored may be gone: then there is nothing older
-  // to agree with, and nothing to lose before it.
+  // to agree with, and nothing to lose before it. After a rewind there may be transfers of blocks that are not stored, of
+  // which no hash says on which branch they are.
   async function headerBefore(lowest: number): Promise<BlockHeader | undefined> {
-    const isComplete = lowest > 0 && lowest > cursor!.block_number - window
-    return isComplete ? await chain.header(lowest - 1, signal) : undefined
+    const from = cursor!.block_number - window
+    if (lowest <= 0 || lowest <= from) return undefined
+    if (await hasTransfersBetween(db, network_id, { from, before: lowest })) return undefined
+    return await chain.header(lowest - 1, signal)
   }
 }
 

@@ -59,6 +59,39 @@ it('a reorganization deeper than the stored blocks is rewound manually, and trac
   await expect(planRewind({ ...options, to: 9 })).rejects.toThrow('not before the last block')
 })
 
+it('a reorganization below the block of a rewind leaves no transfer of the left branch unnoticed', async () => {
+  const { bench, caller, start } = await startBench('c')
+  const { chain, network_id, account, address } = bench
+  const { wallet_id } = await caller.call('RegisterWallet', {
+    ...{ name: 'w', address: address(1), confirmation: 1 },
+  })
+  const pay = (value: bigint) => ({ movements: [{ from: account(9), to: account(1), value }] })
+  const values = async () =>
+    (await listAll(caller, { wallet_id })).map(({ value }) => Number(value))
+  const tracker = start()
+  await settled(bench)
+  for (let value = 1n; value <= 8n; value++) chain.mine([pay(value)])
+  await settled(bench)
+  await pool.query('delete from block where network_id = $1 and block_number < 7', [network_id])
+  const rewindTo = async (to: number) => {
+    const options = { db, clock: systemClock, network_id, chain, to, signal }
+    await runRewind(options, await planRewind(options))
+  }
+  await rewindTo(5)
+  chain.mine([pay(9n)])
+  await settled(bench)
+  expect(await values()).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1])
+  chain.reorganize(
+    7,
+    Array.from({ length: 8 }, (_, at) => [pay(100n + BigInt(at))]),
+  )
+  await waitFor('it fails', () => tracker.status().state === 'failing', short)
+  expect(tracker.status().last_error).toContain('see portolan rewind')
+  await rewindTo(2)
+  await settled(bench)
+  expect(await values()).toEqual([107, 106, 105, 104, 103, 102, 101, 100, 2, 1])
+})
+
 it.each(['c', 's'] as const)(
   'balances that were read at blocks which are not stored any more are read again after a rewind (%s)',
   async (service) => {
