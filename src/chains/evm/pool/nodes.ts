@@ -73,7 +73,7 @@ const passing = /temporar|try again|retry|timed? ?out|overload|syncing/i
 /** Whether a node's error says that a moment later the same may be answered. */
 export const isPassing = ({ message }: { message: string }): boolean => passing.test(message)
 
-/** Whether an error says that what was asked for has been thrown away, by every node that was asked. */
+/** Whether an error says that what was asked for has been pruned, by every node that was asked. */
 export const isPruned = ({
   code,
   message,
