@@ -1,11 +1,13 @@
 import fc from 'fast-check'
 import { type Hex, keccak256, toHex, toRlp } from 'viem'
 import { describe, expect, it } from 'vitest'
+import { createCallees, createNamedAddresses } from '../block/names.ts'
+import { nativeEffects } from '../block/native.ts'
 import type { ProofRules } from '../block/proof.ts'
 import { addressOf, stubBlock } from '../testing/stub-chain.ts'
 import { readBlock, whyRefused } from './header.ts'
 import { hashOfHeader } from './header-hash.ts'
-import { toQuantity } from './raw.ts'
+import { type ReadTransaction, toQuantity } from './raw.ts'
 import { provesReceipts } from './receipts.ts'
 import { encodeTransaction } from './transactions.ts'
 import { listRoot } from './trie.ts'
@@ -160,6 +162,42 @@ describe.each(Object.entries({ message, op, mantle, kroma }))('type 0x7e as %s',
     )
   })
 })
+
+// What one of the lists has, or what is read of other types.
+const anyFields = {
+  ...{ mint: '0x9', isSystemTx: true, sourceHash: `0x${'77'.repeat(32)}`, queueIndex: '0x9' },
+  ...{ ethValue: '0x9', ethTxValue: '0x9', sender: addressOf(77), depositValue: '0x9' },
+  ...{ retryValue: '0x9', refundTo: addressOf(77), feeTokenID: '0x1', feeCurrency: addressOf(77) },
+}
+const foreign = fc
+  .subarray(Object.keys(anyFields) as (keyof typeof anyFields)[], { maxLength: 3 })
+  .map((names) => Object.fromEntries(names.map((name) => [name, anyFields[name]])))
+
+it.each(Object.entries({ message, op, mantle, kroma }))(
+  'a field that the list of type 0x7e as %s does not have changes nothing',
+  (_, kind) => {
+    let count = 0
+    const check = fc.property(kind, foreign, (made, added) => {
+      const { block, receipts, number } = blockOf([made])
+      const [first, ...rest] = block.transactions
+      const read = (transactions: typeof rest) =>
+        readBlock({ ...block, transactions }, { number, rules: rulesOf() })?.transactions[0]
+      const effectsOf = (transaction: ReadTransaction) =>
+        nativeEffects(
+          { transaction, receipt: receipts[0]!, internal: [] },
+          { addresses: createNamedAddresses(), callees: createCallees() },
+        )
+      const honest = read([first!, ...rest])!
+      const forged = read([{ ...first!, ...added }, ...rest])
+      // An item of the list that is another one is refused.
+      if (!forged) return
+      count++
+      expect(effectsOf(forged)).toEqual(effectsOf(honest))
+    })
+    fc.assert(check, { numRuns: 100 })
+    expect(count).toBeGreaterThan(5)
+  },
+)
 
 it('a message needs no nonce, which some nodes leave out', () => {
   const [made] = fc.sample(message, { numRuns: 1, seed: 1 })

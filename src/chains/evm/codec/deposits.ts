@@ -4,7 +4,8 @@ import { byteDigits, rlpData, rlpList, rlpQuantity } from './rlp.ts'
 import { keccakDigits } from './trie.ts'
 
 // Transactions that come from the other chain. Stacks of rollups give the type 0x7e to different lists. Each list has
-// another number of items, so what a root commits to in one encoding cannot be shown in another:
+// another number of items, so what a root commits to in one encoding cannot be shown in another. A node can still add
+// fields that its list does not have: nothing reads them.
 //
 //   OP stack (ethereum-optimism/op-geth, core/types/deposit_tx.go): 8
 //   Mantle (mantlenetworkio/op-geth, core/types/deposit_tx.go): 9, or 10 with `ethTxValue`
@@ -59,6 +60,10 @@ export function depositItems(tx: Fields): string {
   if (!tx.hash || hasHash(usual, tx.hash)) return usual
   return [ofMantle(tx), ofKroma(tx)].find((items) => hasHash(items, tx.hash)) ?? usual
 }
+
+/** What is minted for the sender. The list of a message in a queue has no such item: there it is a node's invention. */
+export const provedMint = ({ mint, queueIndex }: Fields): string | undefined =>
+  isThere(queueIndex) ? undefined : mint
 
 const hasHash = (items: string, hash: string): boolean =>
   `0x${keccakDigits(byteDigits[depositType] + rlpList(items))}` === hash.toLowerCase()

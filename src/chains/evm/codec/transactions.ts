@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { depositType } from '../block/fees.ts'
 import { type ProofRules, provabilityOf } from '../block/proof.ts'
-import { depositItems } from './deposits.ts'
+import { depositItems, provedMint } from './deposits.ts'
 import {
   bytesOf,
   isHash,
@@ -148,16 +148,19 @@ function bytesIfKnown(transaction: RawTransaction): Uint8Array | undefined {
  * What is used later. The rest is most of a block's text, and whatever lives until the block is stored
  * is copied by the garbage collector on the way.
  */
-const reduce = ({ hash, type, from, to, value, nonce, gasPrice, mint }: RawTransaction) => ({
-  hash,
-  type,
-  from,
-  to,
-  value,
-  nonce: nonce ?? '0x0',
-  gasPrice,
-  mint,
-})
+const reduce = (raw: RawTransaction): ReadTransaction => {
+  const { hash, type, from, to, value, nonce, gasPrice } = raw
+  return {
+    hash,
+    type,
+    from,
+    to,
+    value,
+    nonce: nonce ?? '0x0',
+    gasPrice,
+    mint: raw.mint === undefined ? undefined : provedMint(raw as Fields),
+  }
+}
 
 /**
  * The type of the first transaction whose encoding does not have the hash by which the node names it: the node lies, or
