@@ -131,6 +131,26 @@ it('a false fee of the node that traces does not confirm a false deposit', async
   expect(forged).toEqual([[value, false]])
 })
 
+it('a false price of zero confirms neither a withdrawal in place of the fee nor a deposit without it', async () => {
+  const before = 5n * ether
+  const lie = { price: '0x0', isWhole: true }
+  const fee = 60_000n
+  const instead = await decode(
+    { moved: [{ ...withdrawal, value: fee }], ...lie },
+    { transaction: { from: victim }, honestBalances: [before, before - fee] },
+  )
+  expect(instead).toEqual([[fee, false]])
+  const without = await decode(
+    { moved: [{ ...deposit, value: ether - fee }], ...lie },
+    {
+      transaction: { from: victim },
+      truth: [deposit],
+      honestBalances: [before, before - fee + ether],
+    },
+  )
+  expect(without).toEqual([[ether - fee, false]])
+})
+
 it('a deposit into an account that paid for the transaction is confirmed with its fee', async () => {
   const before = 5n * ether
   const stored = await decode(
@@ -173,7 +193,7 @@ it('whatever a node makes up, what counts as verified explains the balance, and 
     const fee = isSender ? 60_000n : 0n
     // It gives the balance, and where it can the price of gas, that fit what it made up.
     const units = 2n + (netOf(lie) - netOf(truth)) / 30_000n
-    const price = units > 0n ? units : 2n
+    const price = units >= 0n ? units : 2n
     const stored = await read(
       { moved: lie, balance: before - fee + netOf(lie), price: hexOf(price), isWhole },
       {

@@ -112,7 +112,8 @@ export function createNodeClaims(block: Block, tools: NodeClaimTools | undefined
     const addressOf = (number: number): Buffer =>
       number === noParty ? noAddress : addresses.distinct[placeOf(number)]!
     for (const [transaction, { sender, fee, movements }] of effects.entries()) {
-      if (placeOf(sender) === account && fee > 0n) {
+      // Also one without a fee: a node may have said that the price was zero.
+      if (placeOf(sender) === account) {
         change -= fee
         paid.push({ transaction, fee })
       }
