@@ -119,8 +119,8 @@ describe('the OpenAPI document of the whole catalogue', () => {
         }
       }
     }
-    // Of four wallet services each: addresses, histories and sinks; and of credentials.
-    expect(pairs).toBe(4 * 5 + 1)
+    // Of four wallet services each: histories and sinks; and of credentials.
+    expect(pairs).toBe(4 * 4 + 1)
   })
 
   it('has the notifications of the services that it covers', () => {

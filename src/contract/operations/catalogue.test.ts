@@ -29,6 +29,8 @@ function operationLines({ service, name, row }: (typeof catalogue)[number]): str
     ...request.map((line) => `request ${line}`),
     ...response.map((line) => `response ${line}`),
     ...(wanted === given ? [] : [`at least one: ${wanted} -> ${given}`]),
+    // The tables exclude nothing.
+    ...(row.exclusive ?? []).map((pair) => `not together: - -> ${pair.join(' ')}`),
   ].map((line) => `${keyOf(tag, name)} ${line}`)
 }
 

@@ -61,7 +61,6 @@ export const wallet = {
       remove_all: flag('remove every address of the wallet'),
     },
     anyOf: ['addresses', 'remove_all'],
-    exclusive: [['addresses', 'remove_all']],
     response: {},
   }),
   RegisterAddress: operation({
