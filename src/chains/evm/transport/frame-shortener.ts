@@ -10,14 +10,16 @@ const headBytes = 128
 /**
  * Makes a filter for the bytes of a connection on which every message is JSON text: strings longer than `longest` bytes are
  * replaced as in `createStringCutter`. Messages are written again as they come, in frames of their own, so that nothing waits
- * in memory. `onEndless` gets the beginning of a message of which more than `maxBytes` have come.
+ * in memory. `onData` is called when a frame of a message begins, `onEndless` with the beginning of a message of which more
+ * than `maxBytes` have come.
  */
 export function createFrameShortener(options: {
   longest: number
   maxBytes: number
+  onData?: () => void
   onEndless(head: Buffer): void
 }): (chunk: Buffer) => readonly Buffer[] {
-  const { longest, maxBytes, onEndless } = options
+  const { longest, maxBytes, onData, onEndless } = options
   const header = Buffer.alloc(longestHeader)
   let headerLength = 0
   /** Bytes of the payload of the current frame that are still to come. */
@@ -35,6 +37,7 @@ export function createFrameShortener(options: {
     isData = first < 8
     isFinal = header[0]! >= 0x80
     left = payloadLengthOf(header)
+    if (isData) onData?.()
     if (!isData || first === 0) return
     opcode = first
     received = 0

@@ -49,7 +49,7 @@ export type WsConnection = {
   abandon(detail: string): void
   isOpen(): boolean
   isEnded(): boolean
-  /** Whether a message has come. */
+  /** Whether a message has come; where long strings are left out, its beginning counts as well. */
   hasReceived(): boolean
   /** Ends with the last of the calls that it has. */
   retire(): void
@@ -96,12 +96,13 @@ export function openWsConnection(
   socket.on('open', () => {
     if (isStopped) return socket.terminate()
     wasOpen = true
-    if (stream) filterMessages(stream, options, { onCut: failCut, onEndless: endAsTooLarge })
+    if (stream)
+      filterMessages(stream, options, { onCut: failCut, onEndless: endAsTooLarge, onData })
     options.onOpen()
     for (const { id, call } of early.splice(0)) if (pending.get(id)) write(toRequestText(id, call))
   })
   socket.on('message', (data, isBinary) => {
-    hasReceived = true
+    onData()
     receive(data as Buffer, isBinary)
   })
   socket.on('error', (error) => {
@@ -111,6 +112,10 @@ export function openWsConnection(
     socket.terminate()
   })
   socket.on('close', (code) => lose(problem || `closed with ${code}`))
+
+  const onData = (): void => {
+    hasReceived = true
+  }
 
   const endAsTooLarge = (head: Buffer): void => {
     if (problem === tooLarge) return
@@ -237,7 +242,11 @@ export function openWsConnection(
 function filterMessages(
   duplex: Duplex,
   { maxReplyBytes, longestString }: { maxReplyBytes: number; longestString?: number },
-  { onCut, onEndless }: { onCut(message: CutMessage): void; onEndless(head: Buffer): void },
+  {
+    onCut,
+    onEndless,
+    onData,
+  }: { onCut(message: CutMessage): void; onEndless(head: Buffer): void; onData(): void },
 ): void {
   const [read, ...others] = duplex.listeners('data')
   // With another version of `ws` the listeners may differ. Then the connection works without the filters, as it does
@@ -249,9 +258,10 @@ function filterMessages(
     onCut,
     onEndless: ({ head }) => onEndless(head),
   })
+  const maxBytes = cutFactor * maxReplyBytes
   const shorten =
     longestString !== undefined &&
-    createFrameShortener({ longest: longestString, maxBytes: cutFactor * maxReplyBytes, onEndless })
+    createFrameShortener({ longest: longestString, maxBytes, onData, onEndless })
   duplex.removeAllListeners('data')
   duplex.on('data', (chunk: Buffer) => {
     for (const part of shorten ? shorten(chunk) : [chunk])

@@ -8,16 +8,22 @@ import { createWsTransport } from './ws-transport.ts'
 
 const maxReplyBytes = 10_000
 
+type Refusal = 'refuses' | 'closes' | 'says goodbye to'
+
 /** A node whose replies the test writes. */
-const start = async ({ maxConnections = 10, isPolite = false } = {}) => {
+const start = async ({ maxConnections = 10, refusal = 'closes' as Refusal } = {}) => {
   const timers = createTimers(systemClock)
-  const verifyClient = () => !isPolite || sockets.length < maxConnections
+  const verifyClient = () => refusal !== 'refuses' || sockets.length < maxConnections
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', verifyClient })
   await once(server, 'listening')
   const sockets: WebSocket[] = []
   const asked: { id: number; method: string; socket: WebSocket }[] = []
   server.on('connection', (socket) => {
-    if (sockets.length === maxConnections) return socket.terminate()
+    if (sockets.length === maxConnections) {
+      if (refusal === 'closes') return socket.terminate()
+      socket.ping('one')
+      return socket.close(1013, 'one connection only')
+    }
     sockets.push(socket)
     socket.on('message', (data) => asked.push({ ...JSON.parse(String(data)), socket }))
   })
@@ -52,7 +58,7 @@ const start = async ({ maxConnections = 10, isPolite = false } = {}) => {
     const { id, socket } = asked.at(-1)!
     return { id, socket, outcome: promise }
   }
-  return { call, closes, sockets, socket: sockets[0]! }
+  return { call, closes, asked, sockets, socket: sockets[0]! }
 }
 
 const large = 'ab'.repeat(maxReplyBytes)
@@ -145,18 +151,31 @@ test('what is still too large without them fails its call only, and what has no 
   expect([closes, sockets.length, again.socket === sockets[2]]).toEqual([[], 3, true])
 })
 
-test.each([
-  ['refuses', true],
-  ['closes', false],
-])('a node that %s a second connection answers over the first one', async (_, isPolite) => {
-  const { call, closes, socket } = await start({ maxConnections: 1, isPolite })
-  for (let turn = 0; turn < 2; turn++) {
-    const trace = await call('debug_traceTransaction', { longestString: 100 })
-    expect(trace.socket).toBe(socket)
-    socket.send(`{"jsonrpc":"2.0","id":${trace.id},"result":{}}`)
-    expect(await trace.outcome).toEqual({ ok: true, result: '{}' })
-  }
-  expect(closes).toEqual([])
+test.each<Refusal>(['refuses', 'closes', 'says goodbye to'])(
+  'a node that %s a second connection answers over the first one',
+  async (refusal) => {
+    const { call, closes, socket } = await start({ maxConnections: 1, refusal })
+    for (let turn = 0; turn < 2; turn++) {
+      const trace = await call('debug_traceTransaction', { longestString: 100 })
+      expect(trace.socket).toBe(socket)
+      socket.send(`{"jsonrpc":"2.0","id":${trace.id},"result":{}}`)
+      expect(await trace.outcome).toEqual({ ok: true, result: '{}' })
+    }
+    expect(closes).toEqual([])
+  },
+)
+
+test('an answer that breaks off on the second connection is not asked for over the first one', async () => {
+  const { call, closes, asked } = await start()
+  const trace = await call('debug_traceTransaction', { longestString: 100 })
+  const text = `{"jsonrpc":"2.0","id":${trace.id},"result":{"input":"${large}`
+  await new Promise((resolve) => trace.socket.send(text, { fin: false }, resolve))
+  // Its bytes leave before the connection ends.
+  trace.socket.close()
+  expect(await trace.outcome).toMatchObject({ failed: 'closed' })
+  const next = await call('debug_traceTransaction', { longestString: 100 })
+  expect([asked.length, closes]).toEqual([2, []])
+  expect(next.socket).not.toBe(trace.socket)
 })
 
 test('a second connection that has brought nothing in time is replaced', async () => {

@@ -108,6 +108,7 @@ function createShortenedCalls(options: WsOptions, sendFirst: (call: TransportCal
         const failed = 'failed' in outcome && !isStopped ? outcome.failed : undefined
         // No probe goes over this connection: it may be dead, or still bring what is not waited for any more.
         if (failed === 'timeout') leave(own)
+        // The beginning of an answer is no refusal: over the first connection the whole of it would end that one as well.
         const isRefused = failed === 'connect' || (failed === 'closed' && !own.hasReceived())
         if (!isRefused) {
           call.done(outcome)
