@@ -5,6 +5,7 @@ import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { describe, expect, it } from 'vitest'
 import { type Shape, sampleOf, validRequest } from '../../../test/http/sample-requests.ts'
+import { requestSchema } from '../operation.ts'
 import { catalogue } from '../operations/catalogue.ts'
 import { notificationTypes, operationalNotificationType } from '../records/states.ts'
 import { createCheck } from '../validate.ts'
@@ -120,7 +121,21 @@ describe('the OpenAPI document of the whole catalogue', () => {
       }
     }
     // Of four wallet services each: histories and sinks; and of credentials.
-    expect(pairs).toBe(4 * 4 + 1)
+    expect(pairs).toBe(4 * 3 + 1)
+  })
+
+  it('never excludes a field with a default: clients send defaults', () => {
+    const withDefault = catalogue.flatMap(({ service, name, row }) => {
+      const { properties } = requestSchema(row, service)
+      return (row.exclusive ?? [])
+        .flat()
+        .filter(
+          (field) =>
+            ![undefined, false].includes((properties[field] as { default?: boolean }).default),
+        )
+        .map((field) => `${service}/${name} ${field}`)
+    })
+    expect(withDefault).toEqual([])
   })
 
   it('has the notifications of the services that it covers', () => {

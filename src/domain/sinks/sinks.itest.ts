@@ -56,6 +56,17 @@ it('is moved freely where it has no password', async () => {
   expect(await update(sink_id, { servers: ['c.example:4222'], tls: false })).toEqual([])
 })
 
+it.each([
+  [nats, { subject_prefix: 'mine', topic: '' }],
+  [kafka, { subject_prefix: '', topic: 'mine' }],
+])('ignores the name for the other broker: clients send defaults', async (fields, named) => {
+  const names = {
+    subject_prefix: named.subject_prefix || 'portolan',
+    topic: named.topic || 'portolan',
+  }
+  expect(await serversOf(await register({ ...fields, ...names }))).toMatchObject(named)
+})
+
 it('refuses credentials that would be ignored', async () => {
   const mechanism = { sasl_mechanism: 'SCRAM-SHA-512' }
   const sink_id = await register({ ...kafka, ...password })
