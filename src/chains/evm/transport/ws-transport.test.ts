@@ -53,12 +53,17 @@ const start = async ({ maxConnections = 10, refusal = 'closes' as Refusal } = {}
     const { promise, resolve } = Promise.withResolvers<TransportOutcome>()
     const before = asked.length
     const usual = { params: '[]', timeoutMs: 20_000, idempotent: true }
-    transport.send({ method, ...usual, ...options, done: resolve })
+    let count = 0
+    const done = (outcome: TransportOutcome): void => {
+      count++
+      resolve(outcome)
+    }
+    transport.send({ method, ...usual, ...options, done })
     await expect.poll(() => asked.length).toBe(before + 1)
     const { id, socket } = asked.at(-1)!
-    return { id, socket, outcome: promise }
+    return { id, socket, outcome: promise, answers: () => count }
   }
-  return { call, closes, asked, sockets, socket: sockets[0]! }
+  return { call, closes, asked, sockets, socket: sockets[0]!, transport }
 }
 
 const large = 'ab'.repeat(maxReplyBytes)
@@ -177,6 +182,25 @@ test('an answer that breaks off on the second connection is not asked for over t
   expect([asked.length, closes]).toEqual([2, []])
   expect(next.socket).not.toBe(trace.socket)
 })
+
+test.each(['stop', 'abandon'] as const)(
+  '%s reaches calls of a connection that was replaced',
+  async (name) => {
+    const { call, sockets, transport } = await start()
+    const old = await call('trace_transaction', { longestString: 100 })
+    const late = await call('debug_traceTransaction', { longestString: 100, timeoutMs: 50 })
+    expect(await late.outcome).toMatchObject({ failed: 'timeout' })
+    const next = await call('debug_traceTransaction', { longestString: 100 })
+    expect(next.socket === old.socket).toBe(false)
+    const expected = name === 'stop' ? 'closed' : 'stalled'
+    if (name === 'stop') await transport.stop()
+    else transport.abandon('the node stalls')
+    for (const { outcome } of [old, next]) expect(await outcome).toMatchObject({ failed: expected })
+    // The one that was replaced ends with the last of its calls.
+    await expect.poll(() => old.socket.readyState).toBe(old.socket.CLOSED)
+    expect([sockets.length, old.answers(), next.answers()]).toEqual([3, 1, 1])
+  },
+)
 
 test('a second connection that has brought nothing in time is replaced', async () => {
   const { call, closes, sockets } = await start()

@@ -85,19 +85,23 @@ export function createWsTransport(options: WsOptions): Transport {
 function createShortenedCalls(options: WsOptions, sendFirst: (call: TransportCall) => void) {
   const { clock } = options
   let connection: WsConnection | undefined
+  /** It, and those that were replaced and still have calls. */
+  const live = new Set<WsConnection>()
   let longest = 0
   let refusedUntil = Number.NEGATIVE_INFINITY
   let isStopped = false
 
   const open = (longestString: number): WsConnection => {
     longest = longestString
-    return openWsConnection({
+    const own = openWsConnection({
       ...options,
       longestString,
       onOpen: () => {},
       onPush: () => {},
-      onClose: () => {},
+      onClose: () => live.delete(own),
     })
+    live.add(own)
+    return own
   }
 
   const sendOver = (own: WsConnection, call: TransportCall): void => {
@@ -135,10 +139,12 @@ function createShortenedCalls(options: WsOptions, sendFirst: (call: TransportCal
         sendOver(connection, call)
       else sendFirst(call)
     },
-    abandon: (detail: string): void => connection?.abandon(detail),
+    abandon: (detail: string): void => {
+      for (const own of live) own.abandon(detail)
+    },
     stop: (): void => {
       isStopped = true
-      connection?.end()
+      for (const own of live) own.end()
     },
   }
 }
