@@ -17,15 +17,24 @@ const recoveryMs = 4_000
 // How long the load balancer may use a connection whose process is gone.
 const noticeMs = 100
 
+// A page of the load balancer, which is no JSON; a connection that breaks or gives no answer. Texts of operations begin with their
+// name, those of gateway calls with the status.
+const unanswered =
+  /^(50[234] <|0 |200 TypeError: terminated|\S+: (SyntaxError: Unexpected token '<'|TypeError: (fetch failed|terminated)|TimeoutError))/
+
 // Which requests need a peer, and how they may fail without it. The gateway knows its keys, confirms new ones over either
 // way to the database and answers `eth_chainId` itself. Without Redis a process refuses by its limits, which is an answer.
 // Nothing that is asked for needs the connection that only listens, or the receiver. Only what goes through the load balancer
-// may fail without an answer of the service.
+// may fail without an answer of the service: without the pooler one of two processes is not ready, and the other one serves.
 const needed: Partial<Record<Peer, { roles: readonly Failure['role'][]; text: RegExp }>> = {
-  pooler: { roles: ['api'], text: /DATABASE_UNAVAILABLE|fetch failed|Timeout|^\S+: 50[234] </ },
+  pooler: { roles: ['api'], text: /DATABASE_UNAVAILABLE/ },
   node: { roles: ['api'], text: /UPSTREAM_UNAVAILABLE/ },
-  balancer: { roles: ['api', 'gateway'], text: /./ },
+  balancer: { roles: ['api', 'gateway'], text: unanswered },
 }
+
+const internalError = /^(\S+: )?500 /
+// A process that cannot read keys or nonces must say so, and not that they are wrong.
+const refusal = /^(\S+: )?4\d\d /
 
 const needs = ({ role, text }: Failure, peer: Peer): boolean => {
   const need = needed[peer]
@@ -36,9 +45,11 @@ const needs = ({ role, text }: Failure, peer: Peer): boolean => {
  * Why a request may have failed: it was in flight on a process that was killed, or on one that was paused or cut off from
  * its servers or from a peer that it needs, or it was an operation while the database was down. That one cannot wait for the database: after a start
  * of PostgreSQL no nonce of before is accepted (docs/decisions/authentication.md), so its caller has to sign it again.
- * The gateway knows its keys. A planned restart and Redis explain nothing. Last of all, a machine that stalled.
+ * The gateway knows its keys. A planned restart and Redis explain nothing. Last of all, a machine that stalled. Nothing
+ * explains an internal error, and no cut that something is refused.
  */
 export function explain(failure: Failure, faults: readonly Fault[]): string | undefined {
+  if (internalError.test(failure.text)) return undefined
   const isDuring = ({ from, to }: Span, afterMs: number) =>
     from <= failure.to && to + afterMs >= failure.from
   const isPaused = faults.some(
@@ -60,6 +71,7 @@ export function explain(failure: Failure, faults: readonly Fault[]): string | un
   const isCutOff = faults.some(
     (fault) =>
       fault.kind === 'partition' &&
+      !refusal.test(failure.text) &&
       fault.role === failure.role &&
       (fault.peer === undefined || needs(failure, fault.peer)) &&
       isDuring(fault, recoveryMs),
