@@ -29,7 +29,7 @@ export async function disturb(
     faults: Fault[]
     /** On average. */
     pauseMs?: number | undefined
-    /** How many there are however long it takes; 8 are each kind once. */
+    /** How many there are however long it takes; 9 are each kind once. */
     least?: number | undefined
     onEvent(text: string): void
     isUpgrade: boolean

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { explain, type Failure, type Fault } from './cluster-failures.ts'
+import { explain, type Failure, type Fault, losesRedis } from './cluster-failures.ts'
 
 const during = { from: 100_000, to: 105_000 }
 const partition = (peer?: Fault['peer'], role = 'api'): Fault => ({
@@ -115,4 +115,18 @@ it('no cut explains a refused signature or key', () => {
   expect(explain(failure(answer(401, 'UNAUTHENTICATED')), [whole])).toBeUndefined()
   const refused = failure(gatewayAnswer(401, 'INVALID_KEY'), 'gateway')
   expect(explain(refused, [partition(undefined, 'gateway')])).toBeUndefined()
+})
+
+it.each<[boolean, Fault]>([
+  [true, { kind: 'Redis killed', ...during }],
+  [true, { kind: 'Redis flushed', ...during }],
+  [true, partition(undefined, 'gateway')],
+  [true, partition('redis', 'gateway')],
+  [false, partition('pooler', 'gateway')],
+  [false, partition('balancer', 'gateway')],
+  [false, partition('redis', 'api')],
+  [false, partition(undefined, 'tracker')],
+  [false, { kind: 'kill -9', role: 'gateway', ...during }],
+])('limits of gateways are without Redis: %s', (expected, fault) => {
+  expect(losesRedis(fault)).toBe(expected)
 })

@@ -88,6 +88,11 @@ export function explain(failure: Failure, faults: readonly Fault[]): string | un
     : undefined
 }
 
+/** Whether gateways count without Redis, or without what it had counted. */
+export const losesRedis = ({ kind, role, peer }: Fault): boolean =>
+  kind.startsWith('Redis') ||
+  (kind === 'partition' && role === 'gateway' && (peer === undefined || peer === 'redis'))
+
 const stalled = 'machine stalled'
 const beatMs = 50
 // A probe of the load balancer has two seconds, and two of them fail when nothing runs for so long.

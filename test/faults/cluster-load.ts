@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { authHeaders, type Pair } from '../helpers/signer.ts'
 import type { Span } from './cluster-disturb.ts'
-import { type Failure, type Fault, hasStalled } from './cluster-failures.ts'
+import { type Failure, type Fault, hasStalled, losesRedis } from './cluster-failures.ts'
 import type { Member, World } from './cluster-world.ts'
 
 /** What a run of the cluster came to. Everything below `counts` must be empty. */
@@ -218,7 +218,7 @@ export async function useGateway(
         return within.length > most
       })
   // A process that alone is cut off from Redis takes its share beside what the others admit.
-  const losses = faults.filter(({ kind }) => kind.startsWith('Redis') || kind === 'partition')
+  const losses = faults.filter(losesRedis)
   const wasLost = (time: number) =>
     !world.isStrict && losses.some(({ from, to }) => time > from - 2_000 && time < to + 2_000)
   const exceeded = tooMany(perSecond)
