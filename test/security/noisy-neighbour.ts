@@ -254,6 +254,8 @@ async function runNoisyNeighbours(): Promise<Figure[]> {
   return figures
 }
 
+// The settings of the kernel are restored at the exit.
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => process.exit(1))
 const figures = await runNoisyNeighbours()
 console.table(figures)
 const bad = figures.filter(

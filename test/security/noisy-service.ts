@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -65,9 +66,14 @@ const kernelSettings: Readonly<Record<string, string>> = {
   '/proc/sys/kernel/sched_rr_timeslice_ms': '1',
 }
 
-/** Returns what restores them. */
-const setKernel = async (): Promise<() => Promise<void>> => {
+/** Returns what restores them, which also the end of this process does. */
+const setKernel = async (): Promise<() => void> => {
   const before: [string, string][] = []
+  const restore = () => {
+    process.off('exit', restore)
+    for (const [file, value] of before.splice(0)) writeFileSync(file, value)
+  }
+  process.once('exit', restore)
   for (const [file, value] of Object.entries(kernelSettings)) {
     const old = (await readFile(file, 'utf8').catch(() => '')).trim()
     const isSet = await writeFile(file, value).then(
@@ -77,18 +83,16 @@ const setKernel = async (): Promise<() => Promise<void>> => {
     if (isSet) before.push([file, old])
     else console.error(`${file} cannot be changed here: the figures have stalls of the scheduler.`)
   }
-  return async () => {
-    for (const [file, value] of before) await writeFile(file, value)
-  }
+  return restore
 }
 
 /**
  * Gives the main thread of the service one core, and what measures, the node and the abuser the other one. In production each
  * has a machine of its own. All but the abuser have a real-time policy: the kernel moves such a thread to a free core at once,
  * while an ordinary one stays on the queue of a busy core for some milliseconds. What measures runs before the node and
- * the service, and those before the database and the helper threads, which use what is left of both cores in turns of a
- * millisecond. With ordinary or idle helper threads, the main thread waited up to 30 ms for one in a garbage collection; without
- * turns, a statement of the abuser or a helper thread held a core until it had ended.
+ * the service, and those before the database and the helper threads, which use what is left of both cores in the shortest
+ * turns that the kernel has. With ordinary or idle helper threads, the main thread waited up to 30 ms for one in a garbage
+ * collection; without turns, a statement of the abuser or a helper thread held a core until it had ended.
  */
 const separateCores = async (service: number): Promise<void> => {
   await pin('1', process.pid)
@@ -237,9 +241,12 @@ export async function startNoisyService(
       return { service: own, database }
     },
     stop: async () => {
-      await stopChild(service, 'SIGTERM')
-      if (scripted) await stopChild(scripted.child, 'SIGTERM')
-      await restoreKernel()
+      try {
+        await stopChild(service, 'SIGTERM')
+        if (scripted) await stopChild(scripted.child, 'SIGTERM')
+      } finally {
+        restoreKernel()
+      }
       await rm(folder, { recursive: true, force: true, maxRetries: 5 })
     },
   }
