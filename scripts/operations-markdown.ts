@@ -23,7 +23,7 @@ export function operationsMarkdown(): string {
 Written by \`npm run generate\` from \`src/contract\`.
 
 Every operation is \`POST /v1/{service}/{Operation}\`. Fields in bold are required; * means that at least one of
-the fields marked so is. Extensions go beyond the specification. Operations marked "read" are open to every role,
+the fields marked so is; "not a with b" names fields that exclude each other. Extensions go beyond the specification. Operations marked "read" are open to every role,
 "write" to members, owners and administrators, "owner" to the last two, "admin only" to administrators. What an operation
 answers, with every field, is in \`/docs\` and \`/openapi.json\` of the service.
 
@@ -43,6 +43,7 @@ function row({ service, name, row: operation }: Entry): string {
     operation.role === 'ROLE_ADMIN' && 'admin only',
     operation.role === 'ROLE_OWNER' && 'owner',
     operation.role === undefined && accessOf({ name }),
+    ...(operation.exclusive ?? []).map(([one, other]) => `not ${one} with ${other}`),
   ].filter(Boolean)
   return `| ${name}: ${operation.summary} | ${fields.join(', ') || '{}'} | ${notes.join(', ')} |`
 }
