@@ -4,18 +4,23 @@
 
 import type { BlockHeader } from '../../chain.ts'
 import { isStateSync, markStateSync } from '../block/coin-logs.ts'
+import { depositType } from '../block/fees.ts'
 import { type Proof, type ProofRules, provabilityOf } from '../block/proof.ts'
 import { checkBlock, unknownMembers } from './header-hash.ts'
 import {
   bytesOf,
+  isAddress,
   isHeader,
   quantityOf,
   type RawBlock,
   type RawHeader,
   type RawTransaction,
   toQuantity,
+  typeOf,
 } from './raw.ts'
+import { rlpData, rlpList, rlpQuantity } from './rlp.ts'
 import { findForeignType, type ReadTransactions, readTransactions } from './transactions.ts'
+import { listRoot } from './trie.ts'
 
 /** What is used of a block once it is proved; nothing else of what came stays. */
 export type ReadBlock = ReadTransactions &
@@ -47,12 +52,15 @@ export const readHeader = (result: unknown, proof: Proof): RawHeader | undefined
 /** Why a block cannot be proved by the rules that are known here, for the operator. */
 export function whyRefused(result: unknown, rules: ProofRules): string | undefined {
   if (!isHeader(result) || rules.proof !== 'root') return undefined
-  if (checkBlock(result) === 'unknown') {
+  const checked = checkBlock(result)
+  if (checked === 'unknown') {
     const names = unknownMembers(result).slice(0, 5).join(', ')
     return `the hash does not fit the known header fields (other members: ${names || 'none'}); set \`proof: bloom\` if the network has a header of its own`
   }
   const { transactions } = result
   if (!Array.isArray(transactions)) return undefined
+  if (checked === 'ok' && !hasWithdrawals(result as RawBlock, rules.proof))
+    return 'the withdrawals are not those of the header; if other nodes send the same, set `proof: bloom`'
   const judged = provabilityOf(markStateSync(result, transactions), rules)
   if (judged === 'refused')
     return 'a transaction has a type that cannot be proved; list it in `unproven_types` if the network has it'
@@ -69,6 +77,9 @@ export function readBlock(
   const block = readHeader(result, rules.proof) as RawBlock | undefined
   if (!block || Number(quantityOf(block.number)) !== number) return undefined
   if (!Array.isArray(block.transactions)) return undefined
+  if (!hasWithdrawals(block, rules.proof)) return undefined
+  // A header of before Shanghai commits to none.
+  const isCommitted = rules.proof !== 'root' || isThere(block.withdrawalsRoot)
   const transactions = markStateSync(block, block.transactions)
   const root = block.transactionsRoot
   const read = readTransactions(transactions, { root, rules })
@@ -83,10 +94,39 @@ export function readBlock(
     logsBloom,
     receiptsRoot,
     isPlain: transactions.every((one) => isStateSync(one) || isPlain(one)),
-    ...(block.withdrawals && { withdrawals: block.withdrawals }),
+    ...(block.withdrawals && isCommitted && { withdrawals: block.withdrawals }),
     ...read,
   }
 }
+
+const isThere = (value: unknown): boolean => value !== undefined && value !== null
+
+const noWithdrawals = listRoot([])
+
+/**
+ * Whether the withdrawals (EIP-4895) are those to which the header commits. The OP stack has none: since Isthmus the root is
+ * that of the storage of a contract, in the first block too (ethereum-optimism/specs, protocol/isthmus/exec-engine.md). Each
+ * later block of it begins with a deposit, which the root of the transactions proves.
+ */
+function hasWithdrawals(block: RawBlock, proof: Proof): boolean {
+  const { withdrawalsRoot, transactions, number } = block
+  const list: unknown = block.withdrawals ?? []
+  if (!Array.isArray(list) || !list.every((one) => isAddress(one?.address))) return false
+  if (proof !== 'root' || !isThere(withdrawalsRoot)) return true
+  if (list.length > 0) return listRoot(list.map(encodeWithdrawal)) === lower(withdrawalsRoot)
+  if (lower(withdrawalsRoot) === noWithdrawals || quantityOf(number) === 0n) return true
+  return transactions.some((one) => typeOf(one) === depositType)
+}
+
+const lower = (value: unknown): string => String(value).toLowerCase()
+
+const encodeWithdrawal = (one: NonNullable<RawBlock['withdrawals']>[number]): string =>
+  rlpList(
+    rlpQuantity(one.index) +
+      rlpQuantity(one.validatorIndex) +
+      rlpData(one.address) +
+      rlpQuantity(one.amount),
+  )
 
 // The least that a transaction costs before it runs anything.
 const plainGas = 21_000

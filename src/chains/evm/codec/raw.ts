@@ -83,11 +83,14 @@ export type RawHeader = Record<string, unknown> & {
 /** A block with its transactions. */
 export type RawBlock = RawHeader & {
   transactions: RawTransaction[]
-  withdrawals?: { address: string; amount: string }[]
+  withdrawals?: { index?: string; validatorIndex?: string; address: string; amount: string }[]
 }
 
 /** Whether a value is a hash. */
 export const isHash = (value: unknown): value is string => is(hash, value)
+
+/** Whether a value is an address. */
+export const isAddress = (value: unknown): value is string => is(address, value)
 
 /** The bytes of `0x` hex. */
 export const bytesOf = (hex: string): Buffer => Buffer.from(hex.slice(2), 'hex')
