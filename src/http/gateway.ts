@@ -3,6 +3,7 @@
 
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
+import type { Reason } from '../contract/errors/errors.ts'
 import { type Paid, smallBodyBytes } from '../domain/access/admit.ts'
 import type { Served } from '../gateway/rpc/served.ts'
 import type { ClientAddress } from './clients/client-address.ts'
@@ -78,18 +79,20 @@ export function createGatewayHandler(
   const receive = (
     request: IncomingMessage,
     take: (bytes: number) => Bound | undefined,
-    done: (body: Buffer | Bound | undefined) => void,
+    done: (body: Buffer | Bound | 'broken' | undefined) => void,
   ) => {
+    // While the limits were asked.
+    if (request.destroyed) return done('broken')
     let first: Buffer | undefined
     let rest: Buffer[] | undefined
     let size = 0
-    let isRefused = false
+    let isOver = false
     const onData = (chunk: Buffer) => {
       size += chunk.length
-      const isOver = size > bodyLimitBytes
-      const bound = isOver ? undefined : take(chunk.length)
-      if (isOver || bound) {
-        isRefused = true
+      const isTooLarge = size > bodyLimitBytes
+      const bound = isTooLarge ? undefined : take(chunk.length)
+      if (isTooLarge || bound) {
+        isOver = true
         // Paused: the rest stays in the socket and does not fill the memory.
         request.off('data', onData).pause()
         done(bound)
@@ -101,7 +104,12 @@ export function createGatewayHandler(
     }
     request.on('data', onData)
     request.on('end', () => {
-      if (!isRefused) done(rest ? Buffer.concat(rest) : (first ?? Buffer.alloc(0)))
+      if (isOver) return
+      isOver = true
+      done(rest ? Buffer.concat(rest) : (first ?? Buffer.alloc(0)))
+    })
+    request.on('aborted', () => {
+      if (!isOver) done('broken')
     })
   }
 
@@ -162,13 +170,21 @@ export function createGatewayHandler(
     const read = (admitted: Admission, ahead?: Paid) => {
       if (headers.expectsContinue && request.httpVersion === '1.1') response.writeContinue()
       const take = bodies ? openRoom(response, client, bodies) : () => undefined
+      // The usage has what the limits have counted, also where it becomes no call.
+      const count = (reason: Reason) => ahead && front.countUnread(admitted, reason)
       receive(request, take, (body) => {
-        if (!body) refuseBody()
+        if (!body) {
+          count('BODY_TOO_LARGE')
+          refuseBody()
+        } else if (body === 'broken') count('MALFORMED_REQUEST')
         else if (typeof body === 'string') {
           isOver = true
+          count(noRoomReasons[body])
           refuse(front.noRoom(noRoomReasons[body]))
-        } else if (!isUtf8(body)) refuse(front.badText)
-        else front.answer(admitted, request_id, body.toString('latin1'), reply, ahead)
+        } else if (!isUtf8(body)) {
+          count('INVALID_JSON')
+          refuse(front.badText)
+        } else front.answer(admitted, request_id, body.toString('latin1'), reply, ahead)
       })
     }
     if (isStopping()) refuse(front.stopping)

@@ -60,6 +60,23 @@ export const faultOf = (error: unknown): Answer => {
   return refused(isAway ? databaseAway : internal)
 }
 
+const unread = { id: undefined, method: '', params: '[]', args: [] }
+
+/** Counts a body that is refused before its calls are known. */
+export const countUnread = (
+  network: Network,
+  principal: Principal,
+  refusal: Refusal,
+  /** Whether the limits have not counted it either, because they refused it. */
+  isOverLimit: boolean,
+): void =>
+  network.countRefused(
+    { ...unread, refusal },
+    network.sessionOf(principal),
+    refused(refusal),
+    isOverLimit,
+  )
+
 /** Makes the way from a body to its answer: read, count, call, put together. */
 export function createServe(options: {
   read: ReadEnvelope
@@ -116,8 +133,6 @@ export function createServe(options: {
     })
   }
 
-  const unread = { id: undefined, method: '', params: '[]', args: [] }
-
   /** Refuses a body as a whole. What cannot be read counts all the same. */
   const refuseWhole = (
     network: Network,
@@ -127,12 +142,10 @@ export function createServe(options: {
     done: (served: Served) => void,
     { id, paid = 0 }: { id?: RawJson | undefined; paid?: number } = {},
   ) => {
-    const answer = refused(refusal)
     // Others have taken something of the limits: a pace refuses them, or values that do not fit.
-    const isOverLimit = !decision.allowed && paid === 0
-    network.countRefused({ ...unread, refusal }, network.sessionOf(principal), answer, isOverLimit)
+    countUnread(network, principal, refusal, !decision.allowed && paid === 0)
     const retryAfter = decision.allowed ? refusal.retryAfter : retryAfterOf(decision)
-    done({ ...alone(answer, id), decision, retryAfter })
+    done({ ...alone(refused(refusal), id), decision, retryAfter })
   }
 
   /** A body that may take long to parse: it is admitted by its size and its values before. */
@@ -177,10 +190,8 @@ export function createServe(options: {
     const { batch, calls, refusal } = read(body, !decision.allowed)
     if (refusal) {
       // Why it failed is the better answer, also for one that is over a limit.
-      const answer = refused(refusal)
-      const session = network.sessionOf(principal)
-      network.countRefused({ ...unread, refusal }, session, answer, !decision.allowed)
-      done({ ...alone(answer), decision })
+      countUnread(network, principal, refusal, !decision.allowed)
+      done({ ...alone(refused(refusal)), decision })
     } else if (!batch) proceed(network, principal, calls[0] as RpcCall, decision, done)
     else if (decision.allowed)
       serveRest(network, principal, calls, 1, decision, done).catch((error) => fail(error, done))

@@ -8,7 +8,7 @@ import { createRateLimitLines } from '../../domain/limits/decision.ts'
 import type { Network } from '../../gateway/network.ts'
 import { refused } from '../../gateway/rpc/answer.ts'
 import { refusalOf, refuse } from '../../gateway/rpc/rpc-error.ts'
-import { faultOf, type Serve } from '../../gateway/rpc/serve.ts'
+import { countUnread, faultOf, type Serve } from '../../gateway/rpc/serve.ts'
 import { alone, type Served } from '../../gateway/rpc/served.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Ids } from '../../lib/ids.ts'
@@ -75,6 +75,8 @@ export type GatewayFront = {
   noteRefused(place: Place, request_id: string, served: Served): void
   /** Counts a body against the limits by the length that it announces. */
   admitSize(admitted: Admission, bytes: number): Promise<Paid>
+  /** Puts a body into the usage that the limits have counted by its length, and that becomes no call. */
+  countUnread(admitted: Admission, reason: Reason): void
   answer(
     admission: Admission,
     request_id: string,
@@ -267,6 +269,8 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
         { organization_id: principal.organization_id, chain: network.chain },
         bytes,
       ),
+    countUnread: ({ network, principal }, reason) =>
+      countUnread(network, principal, refuse(reason), false),
     fault(error, request_id) {
       log.error({ err: error, request_id }, 'request failed')
       return alone(faultOf(error))
