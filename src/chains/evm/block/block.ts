@@ -15,6 +15,7 @@ import type {
 } from '../../chain.ts'
 import type { ReadBlock } from '../codec/header.ts'
 import { bytesOf, quantityOf, type RawReceipt } from '../codec/raw.ts'
+import { isStateSync } from './coin-logs.ts'
 import type { Internal } from './internal.ts'
 import {
   calleeAt,
@@ -70,6 +71,7 @@ type Reduced = BlockHeader &
     isTraced: boolean | undefined
     isKnown: boolean
     tracers: readonly string[]
+    untraced: number
   }
 
 /**
@@ -111,6 +113,7 @@ function reduce({ block, receipts, internal, native, coinContract }: BlockParts)
     isTraced: internal.isTraced,
     isKnown: internal.transfers !== undefined,
     tracers: internal.tracers ?? none,
+    untraced: transactions.filter(isStateSync).length,
   }
 }
 

@@ -67,6 +67,7 @@ const open = (
     parent_hash: bytesOf(blocks[1]!.block.hash),
     tracers: ['node 0'],
     hashes: () => [blocks[2]!.block.hash],
+    untraced: 0,
   }
   const confirm = async (one: typeof question, signal: AbortSignal) =>
     (await confirmAll([one], signal))[0]

@@ -127,12 +127,15 @@ export function createConfirm(tools: Tools): Confirm {
     const traceOf = ({ question, isBrief }: Open, avoid: Avoided): SecondTrace => {
       const patientKey = JSON.stringify([avoid])
       const key = isBrief ? JSON.stringify([avoid, 'brief']) : patientKey
-      const { block, hashes } = question
+      const { block, hashes, untraced } = question
       const limits = { avoid, signal, ...(isBrief && { timeoutMs: briefTraceMs }) }
-      const asked =
-        traces.get(patientKey) ??
-        traces.get(key) ??
-        traceElsewhere.trace({ ...block, hashes: hashes() }, limits)
+      const begin = (): SecondTrace => {
+        const names = hashes()
+        const traced = names.length - untraced
+        const [own, others] = [names.slice(0, traced), names.slice(traced)]
+        return traceElsewhere.trace({ ...block, hashes: own, others }, limits)
+      }
+      const asked = traces.get(patientKey) ?? traces.get(key) ?? begin()
       traces.set(key, asked)
       return asked
     }

@@ -5,8 +5,14 @@ import { bytesOf, type RawReceipt } from '../codec/raw.ts'
 import { evmFamily } from '../family.ts'
 import { createRpc } from '../pool/rpc.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
-import { addressOf, type StubTransaction, stubChain } from '../testing/stub-chain.ts'
+import {
+  addressOf,
+  type StubBlock,
+  type StubTransaction,
+  stubChain,
+} from '../testing/stub-chain.ts'
 import { createStubPool, type StubNode } from '../testing/stub-pool.ts'
+import { stateSyncHash } from './coin-logs.ts'
 import { createFetchBlock } from './fetch.ts'
 
 // The first node is preferred and lies in everything that no root commits to. The second one is honest.
@@ -33,6 +39,14 @@ const frameOf = (moved: Moved[]) => ({
   calls: moved.map(({ from, to, value }) => ({ type: 'CALL', from, to, value: hexOf(value) })),
 })
 
+/** Adds what Polygon has at the end of a block, in no root. */
+const addStateSync = ({ block, receipts }: StubBlock): void => {
+  const hash = stateSyncHash(block)
+  const [from, to] = [addressOf(0), addressOf(0)]
+  block.transactions.push({ hash, type: '0x0', from, to, value: '0x0', input: '0x', nonce: '0x0' })
+  receipts.push({ ...receipts[0]!, transactionHash: hash, gasUsed: '0x0', logs: [] })
+}
+
 /** What is stored of a block in which the victim received what `truth` says, and nothing else. */
 const read = async (
   lies: Lies,
@@ -40,11 +54,19 @@ const read = async (
     truth = [],
     transaction = { from: addressOf(1) },
     honestBalances = [0n, 0n],
-  }: { truth?: Moved[]; transaction?: StubTransaction; honestBalances?: [bigint, bigint] } = {},
+    isSynced = false,
+  }: {
+    truth?: Moved[]
+    transaction?: StubTransaction
+    honestBalances?: [bigint, bigint]
+    /** Whether a state sync ends the block, which no node traces. */
+    isSynced?: boolean
+  } = {},
 ) => {
   const call = { to: contract, input: '0x12345678', ...transaction }
   const blocks = stubChain([[], [call], []])
   const [parent, block] = blocks as [(typeof blocks)[0], (typeof blocks)[0]]
+  if (isSynced) addStateSync(block)
   const nodeOf = (moved: Moved[], [before, after]: [bigint, bigint]): StubNode => ({
     blocks,
     refuse: (method) =>
@@ -73,7 +95,7 @@ const read = async (
     rpc: createRpc({ pool, prefix: 'eth' }),
     pool,
     native: evmFamily.native,
-    rules: { proof: 'root', unproven_types: new Set() },
+    rules: { proof: 'root', unproven_types: new Set(isSynced ? [0x7f] : []) },
     verifySenders: false,
     clock: { ...createFakeClock(), sleep: async () => {} },
     explored: async () => {},
@@ -111,13 +133,16 @@ it.each([true, false])(
   },
 )
 
-it('moves in both directions are confirmed by the trace of another node', async () => {
-  const moved = [deposit, withdrawal]
-  expect(await decode({ moved, isWhole: true }, { truth: moved })).toEqual([
-    [ether, true],
-    [ether, true],
-  ])
-})
+it.each([false, true])(
+  'moves in both directions are confirmed by the trace of another node, where a state sync follows: %s',
+  async (isSynced) => {
+    const moved = [deposit, withdrawal]
+    expect(await decode({ moved, isWhole: true }, { truth: moved, isSynced })).toEqual([
+      [ether, true],
+      [ether, true],
+    ])
+  },
+)
 
 it('a false fee of the node that traces does not confirm a false deposit', async () => {
   // 30,000 gas at a price of 2; the node says 1 ether more, which the deposit seems to bring back.

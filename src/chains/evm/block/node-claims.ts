@@ -41,6 +41,8 @@ export type ConfirmQuestion = {
   tracers: readonly string[]
   /** The hashes of the block's transactions. */
   hashes(): string[]
+  /** How many of the last ones nodes may leave out of traces. */
+  untraced: number
 }
 
 /** A transfer inside of a call, in the transaction of this index. */
@@ -67,6 +69,8 @@ type Block = BlockRef & {
   rewarded: readonly number[]
   /** By transaction. */
   tracers: readonly string[]
+  /** How many state syncs it ends with. */
+  untraced: number
   hashOf(index: number): Buffer
   /** The proved encoding of a transaction; undefined where nothing proves it. */
   encodedOf(index: number): Uint8Array | undefined
@@ -143,6 +147,7 @@ export function createNodeClaims(block: Block, tools: NodeClaimTools | undefined
       block: { number, hash },
       parent_hash,
       hashes,
+      untraced: block.untraced,
     }
   }
 

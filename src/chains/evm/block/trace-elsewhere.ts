@@ -7,7 +7,13 @@ import { longestString } from './internal.ts'
 import { type InternalTransfer, readFrames, readTraces } from './traces.ts'
 
 /** A block whose trace is asked for a second time. */
-export type TracedBlock = { hash: Buffer; number: number; hashes: readonly string[] }
+export type TracedBlock = {
+  hash: Buffer
+  number: number
+  hashes: readonly string[]
+  /** Transactions after these, which nodes need not trace. */
+  others: readonly string[]
+}
 
 /** Traces blocks for a second opinion. */
 export type TraceElsewhere = {
@@ -29,7 +35,7 @@ export function createTraceElsewhere({ rpc, pool }: { rpc: Rpc; pool: EvmNodes }
       .some(({ name, capabilities }) => !avoid.includes(name) && capabilities.includes(capability))
   return {
     isPossible: (avoid) => canOthers(avoid, 'debug_trace') || canOthers(avoid, 'parity_trace'),
-    trace: async ({ hash, number, hashes }, limits) => {
+    trace: async ({ hash, number, hashes, others }, limits) => {
       const { avoid } = limits
       const common = {
         ...reached(pool, number),
@@ -44,7 +50,7 @@ export function createTraceElsewhere({ rpc, pool }: { rpc: Rpc; pool: EvmNodes }
           method: 'debug_traceBlockByHash',
           params: [name, { tracer: 'callTracer' }],
           needs: 'debug_trace',
-          accept: (result) => readFrames(result, hashes),
+          accept: (result) => readFrames(result, hashes, others),
         })
         if (answered.kind === 'answer') return answered.answer
       }
@@ -54,7 +60,7 @@ export function createTraceElsewhere({ rpc, pool }: { rpc: Rpc; pool: EvmNodes }
         method: 'trace_block',
         params: [toQuantity(number)],
         needs: 'parity_trace',
-        accept: (result) => readTraces(result, { hash: name, hashes }),
+        accept: (result) => readTraces(result, { hash: name, hashes, others }),
       })
       return answered.kind === 'answer' ? answered.answer : undefined
     },
