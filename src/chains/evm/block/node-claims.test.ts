@@ -116,6 +116,28 @@ it('the state is asked whether an account changed by what a trace says', async (
   expect(block.decode(tracked).movements.map(({ detail }) => detail)).toEqual([{ nonce: '0' }])
 })
 
+it('the transactions of a block are hashed once for all questions', async () => {
+  const asked: ConfirmQuestion[] = []
+  const internal = [
+    { from: contract, to: receiver, value: 5n },
+    { from: contract, to: other, value: 6n },
+  ]
+  const confirm = async (questions: readonly ConfirmQuestion[]) => {
+    asked.push(...questions)
+    return questions.map(() => false)
+  }
+  const { block } = open([{ ...payment, to: contract }], {
+    internal,
+    confirm,
+    verifySenders: false,
+  })
+  await block.check!(tracking(receiver), signal)
+  await block.check!(tracking(other), signal)
+  const [one, two] = asked.map(({ hashes }) => hashes())
+  expect(one).toHaveLength(1)
+  expect(two).toBe(one)
+})
+
 it('a change that nothing confirms is decoded as not verified', async () => {
   const internal = [{ from: contract, to: receiver, value: 5n }]
   const confirm = async () => [false]

@@ -40,7 +40,7 @@ export type ConfirmQuestion = {
   /** The nodes that traced these moves. */
   tracers: readonly string[]
   /** The hashes of the block's transactions. */
-  hashes(): string[]
+  hashes(): readonly string[]
   /** How many of the last ones nodes may leave out of traces. */
   untraced: number
 }
@@ -138,7 +138,12 @@ export function createNodeClaims(block: Block, tools: NodeClaimTools | undefined
     return { change: isRewarded ? undefined : change, moves, paid, tracers: [...tracers] }
   }
 
-  const hashes = () => effects.map((_, index) => toHex(block.hashOf(index)))
+  let names: readonly string[] | undefined
+  // A block may have many accounts that ask.
+  const hashes = () => {
+    names ??= effects.map((_, index) => toHex(block.hashOf(index)))
+    return names
+  }
   const questionOf = (account: number): ConfirmQuestion => {
     const { number, hash, parent_hash } = block
     return {
