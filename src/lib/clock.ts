@@ -8,13 +8,22 @@ export type Clock = {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
+// 24.8 days. A longer timer of Node ends after 1 ms.
+const longestTimerMs = 2 ** 31 - 1
+
 /** The machine's clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   sleep: async (ms, signal) => {
-    await delay(ms, undefined, signal ? { signal } : {}).catch((error: unknown) => {
-      throw signal?.aborted ? signal.reason : error
-    })
+    let left = ms
+    do {
+      await delay(Math.min(left, longestTimerMs), undefined, signal ? { signal } : {}).catch(
+        (error: unknown) => {
+          throw signal?.aborted ? signal.reason : error
+        },
+      )
+      left -= longestTimerMs
+    } while (left > 0)
   },
 }
 
