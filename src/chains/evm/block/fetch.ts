@@ -123,8 +123,10 @@ function take<answer>(
     throw new BlockMissingError(`no node has ${what}`)
   const reason =
     answered.kind === 'error' ? answered.message : (refusal ?? 'no answer can be trusted')
-  if (answered.kind === 'error' && isPassing(answered))
-    throw new ChainUnavailableError(`${what}: ${reason}`)
+  // Where a null is what stands against one that has discarded it, no node may ever have it: no reason to wait for long.
+  const mayCome =
+    answered.kind === 'error' && (isPassing(answered) || (answered.isDisputed && !isNull))
+  if (mayCome) throw new ChainUnavailableError(`${what}: ${reason}`)
   throw new UnreadableError(`${what}: ${reason}`)
 }
 
@@ -190,8 +192,8 @@ async function fetchReceipts(
   for (let at = 0; at < block.transactions.length; at += receiptsAtOnce)
     receipts.push(
       ...(await Promise.all(
-        block.transactions.slice(at, at + receiptsAtOnce).map(({ hash }) =>
-          rpc.ask({
+        block.transactions.slice(at, at + receiptsAtOnce).map(async ({ hash }) => {
+          const answered = await rpc.try({
             method: '_getTransactionReceipt',
             params: [hash],
             ...reached(pool, number),
@@ -201,8 +203,9 @@ async function fetchReceipts(
               const receipt = result as RawReceipt | null
               return receipt?.blockHash === block.hash ? receipt : undefined
             },
-          }),
-        ),
+          })
+          return take(answered, `the receipt of ${hash}`, { isNull: false })
+        }),
       )),
     )
   if (!provesReceipts(block, receipts, rules))

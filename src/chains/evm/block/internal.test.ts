@@ -1,8 +1,13 @@
 import { expect, it } from 'vitest'
 import { createByteSet } from '../../../lib/bytes.ts'
-import { BlockMissingError, type ChainBlock, UnreadableError } from '../../chain.ts'
+import {
+  BlockMissingError,
+  type ChainBlock,
+  ChainUnavailableError,
+  UnreadableError,
+} from '../../chain.ts'
 import { evmFamily } from '../family.ts'
-import type { PoolOutcome } from '../pool/pool-types.ts'
+import type { Capability, PoolOutcome } from '../pool/pool-types.ts'
 import { createRpc } from '../pool/rpc.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { addressOf, stubBlock } from '../testing/stub-chain.ts'
@@ -19,7 +24,9 @@ const tracked = {
   tokenAccount: () => [],
 }
 
-const makeSetup = (before: readonly StubNode[] = []) => {
+const usualCapabilities: readonly Capability[] = ['block_receipts', 'debug_trace']
+
+const makeSetup = (before: readonly StubNode[] = [], capabilities = usualCapabilities) => {
   const first = stubBlock()
   const second = stubBlock([{ from: addressOf(1), to: addressOf(2), value: 5n }], { parent: first })
   const inner = { type: 'CALL', from: addressOf(2), to: addressOf(3), value: '0x4' }
@@ -28,7 +35,7 @@ const makeSetup = (before: readonly StubNode[] = []) => {
     blocks: [first, second],
     answer: (method) => (method === 'debug_traceBlockByHash' ? [{ result: root }] : undefined),
   }
-  const pool = createStubPool([...before, node], ['block_receipts', 'debug_trace'])
+  const pool = createStubPool([...before, node], capabilities)
   const clock = createFakeClock()
   const fetchBlock = createFetchBlock({
     rpc: createRpc({ pool, prefix: 'eth' }),
@@ -186,6 +193,29 @@ it('a block that one node has pruned and another one cannot give is not missing'
     await expect(fetch()).rejects.toThrow(BlockMissingError)
   }
 })
+
+it.each([
+  ['eth_getBlockByNumber', ['block_receipts']],
+  ['eth_getBlockReceipts', ['block_receipts']],
+  ['eth_getTransactionReceipt', []],
+] as const)(
+  'what one node has pruned and another one answers uselessly is waited for: %s',
+  async (method, capabilities) => {
+    const pruned = { code: 4444, message: 'Pruned history unavailable' }
+    const { blocks } = makeSetup().node
+    const before = { blocks, refuse: (asked: string) => (asked === method ? pruned : undefined) }
+    const { node, fetch, inTime } = makeSetup([before], [...capabilities, 'debug_trace'])
+    node.lie = (asked) => (asked === method ? {} : undefined)
+    const error: unknown = await inTime(fetch()).catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(ChainUnavailableError)
+    expect(error).not.toBeInstanceOf(UnreadableError)
+    expect(error).not.toBeInstanceOf(BlockMissingError)
+    // Both have answered: that is no silence, and it ends sooner.
+    node.lie = (asked) => (asked === method ? null : undefined)
+    if (method !== 'eth_getTransactionReceipt')
+      await expect(inTime(fetch())).rejects.toThrow(UnreadableError)
+  },
+)
 
 it('traces of single transactions do not count if the block left the chain meanwhile', async () => {
   const { answer, fetch, inTime, valuesOf, node, root } = makeSetup()
