@@ -116,7 +116,10 @@ export async function readAndStore(tools: Tools, wanted: WalletQueries): Promise
       }
     })
     const kept = isKept ? rows.filter((row) => !isFailing(row)) : []
-    const stored = isKept ? rows.filter(isFailing) : rows
+    // A value that was not read is no baseline: net changes would be added to it.
+    const stored = (isKept ? rows.filter(isFailing) : rows).filter(
+      (row) => chain.balances === 'read' || !isFailing(row),
+    )
     await insertPending(trx, kept, network_id)
     await storeReadings(trx, stored, { network_id, now })
     if (chain.reorganizes)

@@ -90,7 +90,8 @@ const lastPostponement = 8_192
 
 /**
  * Lets the work of pairs that a head made due wait for a later one, and says whose there was. Of each
- * pair the oldest stays, which stands for all: a contract that always fails must not collect work.
+ * pair the oldest stays, which stands for all: a contract that always fails must not collect work. It loses its net
+ * change: that is confirmed, so a later reading holds it and nothing may take it off again.
  */
 export const postponeBalanceChanges = async (
   trx: Db,
@@ -108,7 +109,7 @@ export const postponeBalanceChanges = async (
       delete from balance_change c using due d
       where c.wallet_id = d.wallet_id and c.address = d.address and c.asset_id = d.asset_id
         and c.block_number > d.block_number and c.due_block <= ${head})
-    update balance_change c set due_block = ${head}::int8
+    update balance_change c set delta = null, due_block = ${head}::int8
       + least(greatest(${head}::int8 - c.block_number, ${firstPostponement}), ${lastPostponement})
     from due d
     where c.wallet_id = d.wallet_id and c.address = d.address and c.asset_id = d.asset_id

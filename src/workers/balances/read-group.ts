@@ -69,7 +69,8 @@ export async function readGroup(
     const failing = all.filter(({ balance }) => balance === null)
     for (const pair of await postponeBalanceChanges(trx, failing, newest.number))
       open.add(keyOfWork(pair))
-    const rows = all.filter((row) => open.has(keyOfWork(row)))
+    // A value that was not read is no baseline: net changes would be added to it.
+    const rows = all.filter((row) => open.has(keyOfWork(row)) && !(isDelta && row.balance === null))
     const { kept = [], stored = [] } = Object.groupBy(rows, (row) =>
       row.isKept && row.balance !== null ? 'kept' : 'stored',
     )
