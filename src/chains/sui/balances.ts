@@ -4,6 +4,7 @@ import {
   type BalanceReading,
   type BlockRef,
   ChainUnavailableError,
+  UnreadableError,
 } from '../chain.ts'
 import { toHex } from '../hex.ts'
 import { NodeFault } from '../nodes/fault.ts'
@@ -20,6 +21,8 @@ const atOnce = 16
 /** Read together, within one window of checkpoints. */
 const perRead = 100
 const readLimitMs = 60_000
+/** How long pairs are read again, one by one, that a node could not answer for. */
+const againMs = 60_000
 const callLimitMs = 10_000
 const mostRounds = 20
 /** How long a node may have counted a checkpoint before it shows it. */
@@ -68,8 +71,33 @@ export const createReadBalances =
       )
       for (const [key, reading] of read) readings.set(key, reading)
     }
-    return keys.map((key) => readings.get(key)!)
+    await readAgain(all.filter(({ key }) => !readings.has(key)))
+    return keys.map((key) => readings.get(key) ?? { balance: null, block_number: at.number })
 
+    /** One node could not answer for these. Each is asked for alone, of every node that can be asked. */
+    async function readAgain(refused: Pair[]): Promise<void> {
+      const until = clock.now() + againMs
+      const work = async (): Promise<void> => {
+        // What is left then is read another time, like what all nodes refuse: one coin type must not hold up the others.
+        for (let pair = refused.pop(); pair && clock.now() < until; pair = refused.pop()) {
+          const { key, coinType } = pair
+          const ask = async (node: SuiNode, limited: AbortSignal): Promise<BalanceReading> => {
+            const reading = (await readAll(node, [pair!], limited)).get(key)
+            if (!reading) throw new NodeFault('refused', `no balance of ${coinType}`)
+            return reading
+          }
+          try {
+            const demand = { reached: at.number, full: true }
+            readings.set(key, await nodes.ask(demand, signal, ask, readLimitMs))
+          } catch (error) {
+            if (!(error instanceof UnreadableError)) throw error
+          }
+        }
+      }
+      await Promise.all(Array.from({ length: Math.min(atOnce, refused.length) }, work))
+    }
+
+    /** Without those that the node cannot answer for. */
     async function readAll(
       node: SuiNode,
       all: readonly Pair[],
@@ -86,7 +114,7 @@ export const createReadBalances =
         const before = await findIndexed(node, limited)
         sums.begin(Math.max(before - headerSlack, node.lowest, 0))
         const balances = await readOnce(node, { pending: open, before }, limited)
-        const heights = [...balances.values()].map((held) => held?.height ?? 0)
+        const heights = [...balances.values()].map(({ height }) => height ?? 0)
         const shown = Math.max(before, ...heights)
         const after = await findHeight(node, shown, limited)
         nodes.showHead(node, after)
@@ -94,10 +122,7 @@ export const createReadBalances =
         await sums.extend(after, limited)
         open = open.filter((pair) => {
           const held = balances.get(pair.key)
-          if (!held) {
-            done.set(pair.key, { balance: null, block_number: after })
-            return false
-          }
+          if (!held) return false
           const { balance, height = before } = held
           // Only the first reading can be older than its header: later ones follow a pause.
           const lowest = round > 0 ? before : Math.min(before, height - headerSlack)
@@ -174,8 +199,8 @@ export const createReadBalances =
       node: SuiNode,
       { pending, before }: { pending: readonly Pair[]; before: number },
       limited: AbortSignal,
-    ): Promise<Map<string, HeldBalance | undefined>> {
-      const balances = new Map<string, HeldBalance | undefined>()
+    ): Promise<Map<string, HeldBalance>> {
+      const balances = new Map<string, HeldBalance>()
       const left = [...pending].reverse()
       const until = clock.now() + staleMs
       const ask = async (owner: string, coinType: string): Promise<HeldBalance> => {
@@ -195,7 +220,7 @@ export const createReadBalances =
           await clock.sleep(stalePauseMs, limited)
         }
       }
-      const unreadable = new Set<string>()
+      const doubtful = new Set<string>()
       /** Whether the node serves the same account, and cannot answer for this coin type only. */
       const isOfCoin = async ({ owner, coinType }: Pair, error: unknown): Promise<boolean> => {
         limited.throwIfAborted()
@@ -210,7 +235,8 @@ export const createReadBalances =
       }
       const work = async () => {
         for (let pair = left.pop(); pair; pair = left.pop()) {
-          if (unreadable.has(pair.coinType)) continue
+          // Each of those is asked for alone afterwards (`readAgain`).
+          if (doubtful.has(pair.coinType)) continue
           try {
             balances.set(pair.key, await readPair(pair))
           } catch (error) {
@@ -218,7 +244,7 @@ export const createReadBalances =
             if (!(await isOfCoin(pair, error))) throw error
             const again = await readPair(pair).catch(() => limited.throwIfAborted())
             if (again) balances.set(pair.key, again)
-            else unreadable.add(pair.coinType)
+            else doubtful.add(pair.coinType)
           }
         }
       }
