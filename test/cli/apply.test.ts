@@ -270,6 +270,22 @@ test('a sink is changed by its credentials, servers and state, and shows no secr
   expect((await apply(changed, '--plan')).stdout).toBe(none)
   const { rows } = await database.pool.query('select * from sink, webhook')
   expect(JSON.stringify(rows)).not.toContain('another-secret')
+  // The credentials stay, and are given again for the other server.
+  const moved = changed.replace('b.acme', 'c.acme')
+  expect((await apply(moved, '--plan')).stdout).not.toContain('credentials')
+  expect(await apply(moved)).toMatchObject({ code: 0, stdout: '' })
+  expect((await apply(moved, '--plan')).stdout).toBe(none)
+  for (const [rest, detail] of [
+    ['servers: [d.acme.example:9093]', 'other servers'],
+    ['servers: [c.acme.example:9093], tls: false', 'a connection without encryption'],
+  ] as const) {
+    const unproven = await apply(sink(rest))
+    expect(unproven.stdout).toBe('')
+    expect(unproven.stderr).toBe(
+      `\`organizations[0].chains.c.sinks[0].password\` in org.yaml line 1 is needed with ${detail}: the stored one is not sent there.\n`,
+    )
+  }
+  expect(await apply(moved.replace('c.acme', 'b.acme'))).toMatchObject({ code: 0 })
   const fixed = await apply(sink('servers: [b.acme.example:9093], confirmation: 3'))
   expect(fixed.stderr).toMatchInlineSnapshot(`
     "\`organizations[0].chains.c.sinks[0].confirmation\` in org.yaml line 1 differs from that of the sink, which is 12 and cannot change. Remove the sink, or use another subject_prefix or topic.

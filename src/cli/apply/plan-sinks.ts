@@ -156,14 +156,20 @@ function changeOf(
     change.tls = tls
   }
   const credentials = credentialsOf(sink, path, tools)
-  if (
-    credentials &&
-    credentialNames.some((name) => credentials[name] !== stored.credentials[name])
-  ) {
-    // The diff shows that they differ, not what they are.
-    details.push('credentials: changed')
-    Object.assign(change, credentials)
-  }
+  const differ =
+    credentials && credentialNames.some((name) => credentials[name] !== stored.credentials[name])
+  // The diff shows that they differ, not what they are.
+  if (differ) details.push('credentials: changed')
+  // The same ones too: UpdateSink does not send what is stored to other servers.
+  if (details.length > 0) Object.assign(change, credentials)
+  // As UpdateSink has it.
+  const isElsewhere = wanted.some((server) => !stored.servers.includes(server))
+  const secret = secretNames.find((name) => stored.credentials[name] !== undefined)
+  if (!credentials && secret && (isElsewhere || (tls === false && stored.tls)))
+    tools.refuse(
+      [...path, secret],
+      `is needed with ${isElsewhere ? 'other servers' : 'a connection without encryption'}: the stored one is not sent there.`,
+    )
   if (details.length > 0)
     calls.push({ where, operation: 'UpdateSink', request: () => ({ sink_id, ...change }) })
   if (enabled !== undefined && enabled !== stored.enabled) {
@@ -185,6 +191,8 @@ const canonicalServer = (text: string): string => {
 }
 
 const credentialNames = ['username', 'password', 'token', 'sasl_mechanism'] as const
+// In the order in which UpdateSink names them.
+const secretNames = ['token', 'password'] as const
 
 /** What authenticates, with references resolved; undefined where the document has none of it. */
 function credentialsOf(
