@@ -10,12 +10,12 @@ import {
   ChainUnavailableError,
   UnreadableError,
 } from '../chain.ts'
+import { createSuspects } from '../suspects.ts'
 import { createReadBalances } from './balances/balances.ts'
 import { createReadTokenUris, createVerifyContract } from './balances/tokens.ts'
 import { createFetchBlock } from './block/fetch.ts'
 import type { TracingPatience } from './block/internal.ts'
 import type { Proof, ProofRules } from './block/proof.ts'
-import { createSuspects } from './block/suspects.ts'
 import type { Canonical } from './canonical/canonical.ts'
 import { readHeader, toHeader, whyRefused } from './codec/header.ts'
 import { toQuantity } from './codec/raw.ts'
@@ -177,7 +177,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     block: (number, { isTraced = false }, signal) =>
       fetchBlock(number, joined(signal), { isExpected: isTraced, mayRetry: false }),
     newest: bestNumber,
-    isReadApart: ({ contract_address }) => suspects.has(contract_address),
+    isReadApart: ({ contract_address }) => suspects.has(contract_address, bestNumber() ?? 0),
     readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
     tokens: {
       verifyContract: (contract, signal) => verifyContract(contract, joined(signal)),

@@ -10,7 +10,7 @@ import {
   type BlockRef,
 } from '../../chain.ts'
 import { toHex } from '../../hex.ts'
-import type { Suspects } from '../block/suspects.ts'
+import type { Suspects } from '../../suspects.ts'
 import { atHash } from '../codec/abi.ts'
 import type { EvmNodes } from '../pool/nodes.ts'
 import type { Rpc } from '../pool/rpc.ts'

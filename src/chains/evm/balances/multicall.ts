@@ -1,6 +1,6 @@
 import { keyOf } from '../../../lib/bytes.ts'
 import { type BalanceQuery, type BlockRef, ChainUnavailableError } from '../../chain.ts'
-import type { Suspects } from '../block/suspects.ts'
+import type { Suspects } from '../../suspects.ts'
 import { decodeAggregate, encodeAggregate } from '../codec/abi.ts'
 import { bytesOf, toQuantity } from '../codec/raw.ts'
 import type { Rpc } from '../pool/rpc.ts'
@@ -145,7 +145,7 @@ export function createMulticall({
     read: async (queries, at, where, signal) => {
       const answers: (bigint | undefined)[] = queries.map(() => undefined)
       const places = [...queries.keys()].filter(
-        (place) => !suspects.has(queries[place]!.asset.contract_address),
+        (place) => !suspects.has(queries[place]!.asset.contract_address, at.number),
       )
       const parts: number[][] = []
       for (let begin = 0; begin < places.length; begin += perAggregate)

@@ -1,9 +1,10 @@
-import { keyOf } from '../../../lib/bytes.ts'
+import { keyOf } from '../lib/bytes.ts'
 
 /** Contracts that are read apart for a while, because they fail or spoil what is read with them. */
 export type Suspects = {
   add(contract_address: Uint8Array, block_number: number): void
-  has(contract_address: Uint8Array): boolean
+  /** Whether it is one still at this block: of a reading, or the newest one. */
+  has(contract_address: Uint8Array, block_number: number): boolean
 }
 
 // A token may get better.
@@ -11,22 +12,21 @@ const lookAgainAfter = 1_000
 const mostSuspects = 10_000
 
 /** None at first; the oldest is forgotten when there are too many. */
-export function createSuspects(): Suspects {
+export function createSuspects({ blocks = lookAgainAfter } = {}): Suspects {
   const until = new Map<string, number>()
-  let newest = 0
   return {
     add: (contract_address, block_number) => {
+      // The coin has no contract.
       if (contract_address.length === 0) return
-      newest = Math.max(newest, block_number)
       const key = keyOf(contract_address)
       until.delete(key)
-      until.set(key, block_number + lookAgainAfter)
+      until.set(key, block_number + blocks)
       if (until.size > mostSuspects) until.delete(until.keys().next().value!)
     },
-    has: (contract_address) => {
+    has: (contract_address, block_number) => {
       if (until.size === 0 || contract_address.length === 0) return false
       const end = until.get(keyOf(contract_address))
-      return end !== undefined && newest < end
+      return end !== undefined && block_number < end
     },
   }
 }
