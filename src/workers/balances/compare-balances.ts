@@ -10,7 +10,7 @@ import {
   findComparable,
   hasBacklog,
 } from '../../storage/balances/reconcile.ts'
-import { isLowering } from '../../storage/balances/reopening.ts'
+import { isReopening } from '../../storage/balances/reopening.ts'
 import { type BalanceDifference, insertDifferences } from '../../storage/balances/rounds.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { awaitCursor, findCursor } from '../../storage/tracking/blocks.ts'
@@ -32,7 +32,7 @@ export type PageOfDifferences = {
  * Compares balances of a chain whose past states can be read with what the nodes say, at the newest
  * block with the wallet's confirmation, and stores what differs: tokens that change balances without a
  * Transfer event, coin that moves without a trace. Balances for which work is open are left to that. Undefined where all
- * work waits because the tracker is far behind.
+ * work waits because the tracker is far behind, or all balances are going to be read again.
  */
 export const compareBalances = async (
   tools: TrackerTools,
@@ -87,7 +87,7 @@ async function correctPage(
 ): Promise<PageOfDifferences | undefined> {
   const { db, clock, network_id, chain, lease } = tools
   const cursor = await findCursor(db, network_id)
-  // Before anything is read, and again below: far behind the head all work waits there, and this can wait too.
+  // Before anything is read, and again below: that work comes first, and this can wait.
   if (!cursor || (await isWorkOpen(db, network_id))) return undefined
   const newest = { number: cursor.block_number, hash: cursor.block_hash }
   const { all, at, unread } = await readPage(tools, page, newest, signal)
@@ -135,9 +135,12 @@ async function correctPage(
   })
 }
 
-/** Whether work waits that names no balance of its own, so that none can be said to have no open work. */
+/**
+ * Whether work waits that names no balance of its own, so that none can be said to have no open work: a backlog, or the
+ * reading of all balances after a gap or a rewind, which would be reported as differences that no event has named.
+ */
 const isWorkOpen = async (db: Db, network_id: number): Promise<boolean> =>
-  (await hasBacklog(db, network_id)) || (await isLowering(db, network_id))
+  (await hasBacklog(db, network_id)) || (await isReopening(db, network_id))
 
 const missingReason =
   'no balance was stored: it is older than the registration, or no event has named the address'

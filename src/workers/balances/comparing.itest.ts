@@ -281,6 +281,7 @@ describe('balances that are not stored', () => {
     for (let block = 1; block < Math.min(confirmation, 3); block++) {
       chain.mine()
       await next()
+      await settle()
     }
     await waitFor('compared', () => counts.repaired >= 3, few)
     if (confirmation > 32) {

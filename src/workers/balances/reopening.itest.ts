@@ -12,6 +12,7 @@ import { planRewind, runRewind } from '../tracker/rewind.ts'
 import { storeBeginning, storeBlocks, storeGap } from '../tracker/store.ts'
 import type { TrackerTools } from '../tracker/tools.ts'
 import { lowerBalances, settleBalances } from './balances.ts'
+import { compareBalances } from './compare-balances.ts'
 import { reconcilePage } from './reconciling.ts'
 
 const { db, pool } = await freshDatabase()
@@ -245,6 +246,49 @@ it('a reading that is confirmed together with a later net change is not lost', a
   await store(pay(1n), [], [])
   await settle()
   expect(await balances()).toEqual(['1000006'])
+})
+
+describe('a comparison of C leaves all balances to their reading, and reports none of them', () => {
+  const startCompared = async (network: string) => {
+    const world = await startInSteps('c', network, { confirmation: 1 })
+    const { tools, caller, network_id, wallet_id, address, store, settle, pay } = world
+    await caller.call('RegisterAddress', { wallet_id, address: address(1) })
+    for (let block = 0; block < 9; block++) await store(pay(1n))
+    await settle()
+    const page = await pageBalances(db, network_id, { after: undefined, limit: 10 })
+    const compare = () => compareBalances(tools, page, never)
+    expect(await compare()).toMatchObject({ compared: 1, differences: [] })
+    return { ...world, compare }
+  }
+
+  it('after a gap', async () => {
+    const { chain, store, skip, settle, pay, balances, compare } =
+      await startCompared('compared-gap')
+    chain.mine([{ movements: pay(5n) }])
+    await skip()
+    await store([])
+    expect(await compare()).toBeUndefined()
+    await settle()
+    expect(await compare()).toMatchObject({ compared: 1, differences: [] })
+    expect(await balances()).toEqual(['1000014'])
+  })
+
+  it('after a rewind below the stored blocks', async () => {
+    const { tools, chain, network_id, settle, balances, compare } =
+      await startCompared('compared-rewind')
+    for (const table of ['block', 'balance_reading'])
+      await pool.query(`delete from ${table} where network_id = $1 and block_number < 8`, [
+        network_id,
+      ])
+    const options = { db, clock: systemClock, network_id, chain, to: 4, signal: never }
+    await runRewind(options, await planRewind(options))
+    while ((await lowerBalances(tools)) > 0);
+    for (const at of [5, 6]) await storeBlocks(tools, [chain.canonical()[at]!])
+    expect(await compare()).toBeUndefined()
+    await settle()
+    expect(await compare()).toMatchObject({ compared: 1, differences: [] })
+    expect(await balances()).toEqual(['1000006'])
+  })
 })
 
 it('a reading by a node that was ahead does not count a block that becomes a gap before it is confirmed', async () => {
