@@ -51,20 +51,24 @@ export const ListInternalTransactions: QueryHandler<'ListInternalTransactions'> 
 ) => {
   const source = sourceOf(context)
   const hash = request.transaction_hash.toLowerCase()
-  let isRefused = false
+  let wasRefused = false
   for (let left = attempts; left > 0; left--) {
     const placed = await readPlaced(context, 'getTransactionReceipt', hash)
     if (placed.kind !== 'mined') throw new OperationError('TRANSACTION_NOT_FOUND')
     const internal_transactions = await trace(context, source, hash, placed)
     if (internal_transactions !== 'moved' && internal_transactions !== 'refused')
       return { internal_transactions }
-    // Once more: a node that has just left the branch does not know the transaction.
-    if (internal_transactions === 'refused' && isRefused) break
-    isRefused ||= internal_transactions === 'refused'
+    const isRefused = internal_transactions === 'refused'
+    // Once more if it is not final: a node that has just left the branch does not know the transaction.
+    if (isRefused && (wasRefused || isFinal(source, placed))) throw unavailable()
+    wasRefused = isRefused
     await context.clock.sleep(pauseMs, context.signal)
   }
-  throw isRefused ? unavailable() : reorganizing()
+  throw wasRefused ? unavailable() : reorganizing()
 }
+
+/** Whether the block does not leave the chain any more, so that every node that has it has the same transactions. */
+const isFinal = ({ view }: QuerySource, { number }: Mined): boolean => number <= view.final()
 
 const unavailable = () => new OperationError('TRACES_UNAVAILABLE', { retryAfter: 60 })
 
@@ -108,7 +112,8 @@ async function ask(
   }
   const generation = view.generation()
   const nodes = pool.status().length
-  const aside = view.aside()
+  // The head of a node that is only behind may be unknown, or too old to be linked, long after a final block.
+  const aside = isFinal(source, block) ? [] : view.aside()
   let tracedBy = ''
   const outcome = await pool.request({
     method,
@@ -133,11 +138,11 @@ async function ask(
   const frames = attempt(result)
   if (!frames) return 'refused'
   // A trace does not say of which block it is: it is good if its node has not left the branch, and no block the chain.
-  if (nodes > 1 && block.number > view.final()) await view.settle()
+  if (nodes > 1 && !isFinal(source, block)) await view.settle()
   const isOn =
     generation === view.generation() &&
     isCanonical(source, block.number, block.hash) &&
-    (nodes === 1 || block.number <= view.final() || !view.aside().includes(tracedBy))
+    (nodes === 1 || isFinal(source, block) || !view.aside().includes(tracedBy))
   if (!isOn) return 'moved'
   kept.keep(`${method} ${hash}`, result, block)
   return frames
