@@ -1,6 +1,6 @@
 import type { RawFields } from '../../chains/evm/block/records.ts'
 import { meaningOf } from '../../chains/evm/pool/node-error.ts'
-import type { Pool } from '../../chains/evm/pool/pool-types.ts'
+import type { Pool, PoolOutcome } from '../../chains/evm/pool/pool-types.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { readPoolContent } from './seen.ts'
 
@@ -8,8 +8,10 @@ import { readPoolContent } from './seen.ts'
 export type PendingNodes = {
   /** As all nodes know it, without a block of another branch; null when none does, undefined when none answered. */
   find(hash: string, signal: AbortSignal): Promise<RawFields | null | undefined>
-  /** The hashes of a block; empty when no node has it any more. */
-  transactionsOf(block: string, signal: AbortSignal): Promise<string[]>
+  /** The hashes of a block; undefined when no node has it any more, or none gave them. */
+  transactionsOf(block: string, signal: AbortSignal): Promise<string[] | undefined>
+  /** The hash of the block at a height, null where there is none; undefined when no node said. */
+  hashAt(number: number, signal: AbortSignal): Promise<string | null | undefined>
   /** All that one node holds, also what waits for a nonce; empty where no node supports it. */
   content(signal: AbortSignal): Promise<RawFields[]>
   /** The same of one sender. */
@@ -21,6 +23,22 @@ const timeoutMs = 10_000
 const quickMs = 2_000
 // How long a missing method is believed before it is tried again: nodes are upgraded.
 const lackingMs = 600_000
+
+const hashPattern = /^0x[0-9a-f]{64}$/i
+
+const isHashes = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((one) => typeof one === 'string' && hashPattern.test(one))
+
+/** A block as a node returns it; undefined when none answered, or with something else. */
+const readBlock = (outcome: PoolOutcome): RawFields | null | undefined => {
+  if ('failure' in outcome || !outcome.ok) return undefined
+  try {
+    const block: unknown = JSON.parse(outcome.result)
+    return typeof block === 'object' ? (block as RawFields | null) : undefined
+  } catch {
+    return undefined
+  }
+}
 
 /** Asks the nodes of a pool. */
 export function createPendingNodes(options: {
@@ -53,10 +71,14 @@ export function createPendingNodes(options: {
       return isAside ? { ...raw, blockHash: null, blockNumber: null } : raw
     },
     transactionsOf: async (block, signal) => {
-      const outcome = await call('getBlockByHash', [block, false], signal)
-      if ('failure' in outcome || !outcome.ok) return []
-      const { transactions = [] } = JSON.parse(outcome.result) ?? {}
-      return transactions
+      const { transactions } = readBlock(await call('getBlockByHash', [block, false], signal)) ?? {}
+      return isHashes(transactions) ? transactions : undefined
+    },
+    hashAt: async (number, signal) => {
+      const args = [`0x${number.toString(16)}`, false]
+      const block = readBlock(await call('getBlockByNumber', args, signal))
+      if (block === null) return null
+      return typeof block?.hash === 'string' ? block.hash : undefined
     },
     content: async (signal) => {
       if (!pool.can('txpool')) return []

@@ -24,15 +24,33 @@ const change: Change = { removed: [], added: [], droppedAbove: undefined, isLost
 const createNodes = () => {
   const held = new Map<string, RawFields>()
   const blocks = new Map<string, string[]>()
+  const numberOf = new Map<string, number>()
+  const read = new Set<string>()
   const announced = new Set<(hash: string) => void>()
   const listeners = new Set<(change: Change) => void>()
   const gone = new Set<string>()
-  const state = { failing: false, hasPool: false, asked: 0, onContent: () => {} }
+  const state = {
+    ...{ failing: false, hasPool: false, asked: 0, onContent: () => {} },
+    /** Many clients do not serve a block that has left their chain. */
+    servesGone: true,
+    /** A block that is answered with something else. */
+    broken: '',
+  }
   const answer = ({ method, params }: { method: string; params: string }): PoolOutcome => {
     state.asked++
     if (state.failing) return { failure: 'NO_UPSTREAM' }
     const [first] = JSON.parse(params)
     if (method === 'txpool_content') state.onContent()
+    if (method === 'eth_getBlockByNumber') {
+      const [hash] = [...blocks.keys()].filter((one) => numberOf.get(one) === Number(first))
+      const found = hash && !gone.has(hash) ? { hash } : { hash: `0x${'c'.repeat(64)}` }
+      return { ok: true, result: JSON.stringify(found) }
+    }
+    if (method === 'eth_getBlockByHash' && first === state.broken)
+      return { ok: true, result: 'no JSON' }
+    if (method === 'eth_getBlockByHash' && gone.has(first) && !state.servesGone)
+      return { ok: true, result: 'null' }
+    if (method === 'eth_getBlockByHash') read.add(first)
     const found =
       method === 'txpool_content'
         ? { pending: { any: Object.fromEntries(held) }, queued: {} }
@@ -49,13 +67,17 @@ const createNodes = () => {
       const target = state.asked + times
       return waitFor('the nodes are asked', () => state.asked >= target)
     },
+    /** Until the transactions of a block were given. */
+    wasRead: ({ hash }: Head) => waitFor('the block is read', () => read.has(hash)),
     /** Announces a transaction that is held, or one that is not. */
     announce: (hash: string) => {
       for (const notify of announced) notify(hash)
     },
-    mine: (hash: string) => {
+    mine: (hash: string, { isBroken = false } = {}) => {
       const block = `0x${(++made).toString(16).padStart(64, 'b')}`
+      if (isBroken) state.broken = block
       blocks.set(block, [hash])
+      numberOf.set(block, made)
       held.set(hash, { ...held.get(hash), blockHash: block, blockNumber: `0x${made.toString(16)}` })
       const head = { number: made, hash: block, parent_hash: block, timestamp: 0 }
       for (const notify of listeners) notify({ ...change, added: [head] })
@@ -67,6 +89,12 @@ const createNodes = () => {
       for (const hash of isNoticed ? (blocks.get(head.hash) ?? []) : [])
         held.set(hash, { ...held.get(hash), blockHash: null })
       for (const notify of listeners) notify({ ...change, removed: [head] })
+    },
+    /** The next head cannot be linked to the chain; some blocks have left it. */
+    lose: (...removed: Head[]) => {
+      for (const { hash } of removed) gone.add(hash)
+      const head = { number: ++made, hash: '', parent_hash: '', timestamp: 0 }
+      for (const notify of listeners) notify({ ...change, added: [head], isLost: true })
     },
     canonical: {
       onChange: (listener) => {
@@ -186,19 +214,68 @@ describe('the recorder', () => {
     expect(await find(hash)).toEqual(first)
   })
 
-  it('lists a transaction again when its block leaves the chain, though no node announces it again', async () => {
-    const { nodes, start, shows, hold, listed } = await open()
-    start()
+  it.each([true, false])(
+    'lists a transaction again when its block leaves the chain, though no node announces it again (served: %s)',
+    async (servesGone) => {
+      const { nodes, start, shows, hold, listed } = await open()
+      nodes.state.servesGone = servesGone
+      start()
+      const hash = hold()
+      nodes.announce(hash)
+      await shows(hash)
+      const block = nodes.mine(hash)
+      await nodes.wasRead(block)
+      await shows()
+      // The node that is asked may not know of the other branch yet.
+      nodes.takeBack(block, { isNoticed: false })
+      await shows(hash)
+      await nodes.asked(5)
+      expect(await listed()).toEqual([hash])
+    },
+  )
+
+  it('asks again for a block that left the chain while no node answers', async () => {
+    const { nodes, start, shows, hold } = await open()
+    const before = start()
     const hash = hold()
     nodes.announce(hash)
     await shows(hash)
     const block = nodes.mine(hash)
     await shows()
-    // The node that is asked may not know of the other branch yet.
+    await before.stop()
+    start()
+    nodes.state.failing = true
     nodes.takeBack(block, { isNoticed: false })
+    await nodes.asked(2)
+    nodes.state.failing = false
     await shows(hash)
+  })
+
+  it('finds out what left a chain that could not be linked', async () => {
+    const { nodes, start, shows, hold, listed } = await open()
+    start()
+    const [gone, stays] = [hold(0), hold(1)]
+    for (const hash of [gone, stays]) nodes.announce(hash)
+    await shows(gone, stays)
+    const block = nodes.mine(gone)
+    await nodes.wasRead(nodes.mine(stays))
+    await shows()
+    nodes.lose(block)
+    await shows(gone)
     await nodes.asked(5)
-    expect(await listed()).toEqual([hash])
+    expect(await listed()).toEqual([gone])
+  })
+
+  it('a block that nodes cannot give does not hold up the next ones', async () => {
+    // The sweep does not look at them.
+    const { nodes, start, shows, hold } = await open({ recheckMs: 3_600_000 })
+    start()
+    const [first, second] = [hold(0), hold(1)]
+    for (const hash of [first, second]) nodes.announce(hash)
+    await shows(first, second)
+    nodes.mine(first, { isBroken: true })
+    nodes.mine(second)
+    await shows(first)
   })
 
   it('keeps no more than it may, the newest', async () => {

@@ -17,6 +17,7 @@ import {
   recordPending,
   type SeenPending,
 } from '../../storage/transactions/pending.ts'
+import { type BlockMark, createMinedBlocks } from './mined-blocks.ts'
 import { createPendingNodes } from './nodes.ts'
 import { createPendingQueue } from './queue.ts'
 import { toSeen } from './seen.ts'
@@ -78,8 +79,8 @@ const batch = 100
 const idleMs = 100
 // About 20 questions per second at the most, whatever the size of the pool.
 const perCallMs = 50
-// Blocks that wait for their transactions to be read; the sweep covers those that were added and do not fit.
-const maxBlocks = 64
+// How often a block is asked for; the wait doubles with each of them. A node may be a little late, or unreachable for a moment.
+const mostReads = 5
 // A pool that takes long to write out is asked for accordingly less often. One slow answer must not hide what waits for a
 // nonce for minutes: nodes announce only what can be mined.
 const restFactor = 20
@@ -111,8 +112,7 @@ export function startPendingRecorder(options: {
   const limits = { ...defaults, ...options.limits }
   const nodes = createPendingNodes({ pool, prefix, clock, isOnBranch: branchCheckOf(canonical) })
   const queue = createPendingQueue()
-  // Blocks whose transactions are still to be marked as left, or as returned where the block has left the chain.
-  const blocks: { hash: string; isRemoved: boolean }[] = []
+  const blocks = createMinedBlocks()
   const stopping = new AbortController()
   const { signal } = stopping
   // Set when two transactions with one nonce are known: the next sweep starts at once.
@@ -152,15 +152,39 @@ export function startPendingRecorder(options: {
     if (lost > 0) log.warn({ lost }, 'pending transactions came faster than they can be recorded')
   }
 
+  /** The transactions of a block that are to be marked; undefined when no node said. */
+  const transactionsOf = async ({ kind, number, hash }: BlockMark) => {
+    const known = blocks.find(hash)
+    if (kind === 'doubted') {
+      if (!known) return []
+      const current = await nodes.hashAt(number, signal)
+      if (current === undefined) return undefined
+      return current === hash ? [] : known
+    }
+    if (known) return known
+    const hashes = await nodes.transactionsOf(hash, signal)
+    return hashes?.map((one) => Buffer.from(one.slice(2), 'hex'))
+  }
+
   /** What is in a block does not wait any more, until the block leaves the chain. */
   const leave = async () => {
-    const [block] = blocks
+    const block = blocks.first()
     if (!block) return clock.sleep(idleMs, signal)
-    const hashes = await nodes.transactionsOf(block.hash, signal)
-    const bytes = hashes.map((hash) => Buffer.from(hash.slice(2), 'hex'))
-    // Those that return though no node holds them, or that are in another block already, are found out by the sweep.
-    if (block.isRemoved) await markReturned(db, network_id, bytes)
-    else await markLeft(db, network_id, bytes, new Date(clock.now()))
+    const transactions = await transactionsOf(block)
+    if (!transactions && ++block.misses < mostReads)
+      return clock.sleep(limits.doubtMs * 2 ** block.misses, signal)
+    if (!transactions) {
+      // The next blocks must not wait for one that no node gives.
+      const { number, hash, kind } = block
+      log.warn({ number, hash, kind }, 'the transactions of a block could not be read')
+    } else if (block.kind === 'added') {
+      await markLeft(db, network_id, transactions, new Date(clock.now()))
+      blocks.keep(block, transactions)
+    } else if (transactions.length > 0) {
+      // Those that return though no node holds them, or that are in another block already, are found out by the sweep.
+      await markReturned(db, network_id, transactions)
+      blocks.forget(block.hash)
+    }
     blocks.shift()
   }
 
@@ -231,12 +255,7 @@ export function startPendingRecorder(options: {
 
   const unsubscribe = [
     listens ? pool.onPending((hash) => queue.add(hash, clock.now())) : () => {},
-    canonical.onChange(({ removed, added }) => {
-      for (const { hash } of removed) blocks.push({ hash, isRemoved: true })
-      for (const { hash } of added) blocks.push({ hash, isRemoved: false })
-      // The first one is in work.
-      blocks.splice(maxBlocks)
-    }),
+    canonical.onChange(blocks.push),
   ]
   const steps = [fetch, leave, sweep, forget, ...(listens ? [readContent] : [])]
   const running = steps.map(repeat)
