@@ -10,6 +10,7 @@ import {
   type BlockRef,
   ChainUnavailableError,
 } from '../chain.ts'
+import type { Suspects } from '../suspects.ts'
 import { formatAddress } from './address.ts'
 import {
   ContractFailedError,
@@ -23,11 +24,10 @@ import { createReadIndexed, everyBlock } from './indexed-balances.ts'
 import { askIsolated } from './isolated.ts'
 import type { TonNodes } from './nodes.ts'
 import { readBlockId, readHash } from './raw.ts'
-import type { Suspects } from './suspects.ts'
 
 // Get-methods run one by one on a node, so more at once would only wait there.
 const atOnce = 16
-// How long those are read again that no node could read, of one token and of all. The rest is tried later.
+// How long those are read again that no node could read, of one token and of all.
 const mostOfTokenMs = 15_000
 const mostApartMs = 60_000
 
@@ -39,12 +39,15 @@ export function createReadBalances({
   methods,
   clock,
   suspects,
+  unfinished,
 }: {
   nodes: TonNodes
   methods: GetMethods
   clock: Clock
-  /** Added to. */
+  /** Added to: tokens of which an account could not be read alone. */
   suspects: Suspects
+  /** Added to: tokens that there was no time for. */
+  unfinished: Suspects
 }): (
   queries: readonly BalanceQuery[],
   at: BlockRef,
@@ -103,43 +106,69 @@ export function createReadBalances({
       query.asset.contract_address.length > 0
         ? readToken(query, at, both)
         : readNative(query.address, at, both)
-    // Those that no node could read, and the others of their tokens.
-    const left: Keyed[] = []
-    const doubtful = new Set<string>()
-    const read = async (next: Keyed): Promise<void> => {
-      const [key, query] = next
+    /** Whether it could be read, or the contract itself says that it cannot. */
+    const read = async ([key, query]: Keyed): Promise<boolean> => {
       try {
         balances.set(key, await readOne(query))
       } catch (error) {
         if (!(error instanceof ContractFailedError)) throw error
         // Anyone can deploy a failing contract: it must not delay other balances.
-        if (error.isCertain) balances.set(key, null)
+        if (!error.isCertain) return false
+        balances.set(key, null)
+      }
+      return true
+    }
+    /** Reads some at once. What is left: those that no node could read, then the others of their tokens. */
+    const readTogether = async (pairs: Keyed[], until = Number.POSITIVE_INFINITY) => {
+      const failed: Keyed[] = []
+      const unasked: Keyed[] = []
+      const doubtful = new Set<string>()
+      const next = pairs.values()
+      const work = async (): Promise<void> => {
+        for (const pair of next) {
+          if (doubtful.has(apartKey(pair)) || clock.now() >= until) unasked.push(pair)
+          else if (!(await read(pair))) {
+            doubtful.add(apartKey(pair))
+            failed.push(pair)
+          }
+        }
+      }
+      await Promise.all(Array.from({ length: Math.min(atOnce, pairs.length) }, work))
+      return [...failed, ...unasked]
+    }
+    /**
+     * Reads what is left of a token. One after the other: what is read beside them cannot be the reason then. As soon as one
+     * can be read, the reason was another one, and the others are read together again. Gives what there was no time for.
+     */
+    const readApart = async (pairs: Keyed[], until: number): Promise<Keyed[]> => {
+      let left = pairs
+      while (left.length > 0 && clock.now() < until) {
+        const [first, ...others] = left
+        const { contract_address } = first![1].asset
+        if (await read(first!)) left = await readTogether(others, until)
         else {
-          doubtful.add(apartKey(next))
-          left.unshift(next)
+          balances.set(first![0], null)
+          suspects.add(contract_address, at.number)
+          left = others
         }
       }
+      return left
     }
-    const work = async (): Promise<void> => {
-      for (let next = distinct.pop(); next; next = distinct.pop())
-        if (doubtful.has(apartKey(next))) left.push(next)
-        else await read(next)
-    }
-    /** Once more, one after the other: what is read beside them cannot be the reason then. */
-    const readLeft = async (): Promise<void> => {
-      const tokens = Map.groupBy(left.splice(0), apartKey)
+    const readLeft = async (pairs: Keyed[]): Promise<void> => {
       const until = clock.now() + mostApartMs
-      for (const pairs of tokens.values()) {
-        const tokenUntil = Math.min(until, clock.now() + mostOfTokenMs)
-        for (const next of pairs) {
-          if (clock.now() < tokenUntil) await read(next)
-          if (balances.has(next[0])) continue
-          balances.set(next[0], null)
-          const { contract_address } = next[1].asset
-          if (contract_address.length > 0) suspects.add(contract_address, at.number)
-        }
-        left.length = 0
+      let isUnfinished = false
+      for (const some of Map.groupBy(pairs, apartKey).values()) {
+        const { contract_address } = some[0]![1].asset
+        const wasApart = [suspects, unfinished].some((set) => set.has(contract_address, at.number))
+        const left = await readApart(some, Math.min(until, clock.now() + mostOfTokenMs))
+        if (left.length === 0) continue
+        // Otherwise tokens of strangers that are slow to fail would hold up the others that are read apart.
+        if (wasApart || contract_address.length === 0)
+          for (const [key] of left) balances.set(key, null)
+        else isUnfinished = true
+        unfinished.add(contract_address, at.number)
       }
+      if (isUnfinished) throw new ChainUnavailableError('there was no time for all balances')
     }
     try {
       const indexed = await readIndexed(
@@ -150,8 +179,7 @@ export function createReadBalances({
       for (const [key, query] of distinct)
         if (indexed.has(query)) balances.set(key, indexed.get(query)!)
       distinct = distinct.filter(([key]) => !balances.has(key))
-      await Promise.all(Array.from({ length: Math.min(atOnce, distinct.length) }, work))
-      await readLeft()
+      await readLeft(await readTogether(distinct))
     } catch (error) {
       signal.throwIfAborted()
       if (error instanceof BlockMissingError)

@@ -5,6 +5,7 @@
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { type Log, silentLog } from '../../lib/log.ts'
 import type { AddressRules, BlockHeader, Chain } from '../chain.ts'
+import { createSuspects } from '../suspects.ts'
 import { createVerificationCounts, type Verification } from '../verification.ts'
 import { createReadBalances } from './balances.ts'
 import { createTonFamily } from './family.ts'
@@ -16,7 +17,6 @@ import { createResolveImport, createVerifyToken } from './jettons.ts'
 import { createKeyBlocks } from './lite/key-blocks.ts'
 import type { LiteBlockId } from './lite/messages.ts'
 import { createNodes } from './nodes.ts'
-import { createSuspects } from './suspects.ts'
 import type { UpstreamOptions } from './toncenter.ts'
 
 /** What a TON chain is made of. */
@@ -91,8 +91,10 @@ export function createTonChain(options: TonChainOptions): Chain {
     await headerOf(await set.refreshAny(signal), signal)
 
   const suspects = createSuspects()
+  // Tokens of which not all accounts could be asked for. Soon they are again, apart from the others.
+  const unfinished = createSuspects({ blocks: 100 })
   const methods = createGetMethods({ nodes, clock })
-  const readBalances = createReadBalances({ nodes, methods, clock, suspects })
+  const readBalances = createReadBalances({ nodes, methods, clock, suspects, unfinished })
   const resolveImport = createResolveImport({
     methods,
     parseAddress: (text) => family().parseAddress(text),
@@ -117,7 +119,8 @@ export function createTonChain(options: TonChainOptions): Chain {
     block: (number, _, signal) => fetcher.block(number, joined(signal)),
     newest: () => (set.best() < 0 ? undefined : set.best()),
     readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
-    isReadApart: ({ contract_address }) => suspects.has(contract_address),
+    isReadApart: ({ contract_address }) =>
+      [suspects, unfinished].some((some) => some.has(contract_address, set.best())),
     tokens: {
       resolveImport: (request, signal) => resolveImport(request, joined(signal)),
       verifyToken: (token, signal) => verifyToken(token, joined(signal)),
