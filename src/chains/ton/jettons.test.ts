@@ -1,8 +1,9 @@
-import { beginCell } from '@ton/core'
+import { createHash } from 'node:crypto'
+import { beginCell, type Cell, Dictionary } from '@ton/core'
 import { describe, expect, it } from 'vitest'
 import { formatAddress, parseAddress } from './address.ts'
 import { type GetMethods, type StackItem, writeAddress } from './get-methods.ts'
-import { createResolveImport } from './jettons.ts'
+import { createResolveImport, readMetadata } from './jettons.ts'
 
 const account = (byte: number): Buffer => Buffer.concat([Buffer.alloc(1), Buffer.alloc(32, byte)])
 const [owner, stranger, master, liar, holder] = [1, 2, 3, 4, 5].map(account) as Buffer[]
@@ -45,6 +46,50 @@ describe('the import of a jetton', () => {
       ok: false,
       field: 'token_address',
       detail: `The jetton wallet that it names belongs to ${formatAddress(owner!)}.`,
+    })
+  })
+})
+
+/** What a master stores on the chain. */
+const metadataOf = (texts: Record<string, string>): Cell => {
+  const entries = Dictionary.empty(Dictionary.Keys.Buffer(32), Dictionary.Values.Cell())
+  for (const [name, text] of Object.entries(texts))
+    entries.set(
+      createHash('sha256').update(name).digest(),
+      beginCell().storeUint(0, 8).storeStringTail(text).endCell(),
+    )
+  return beginCell().storeUint(0, 8).storeDict(entries).endCell()
+}
+
+describe('the metadata of a jetton', () => {
+  it('has no name of signs that are not shown', () => {
+    expect(readMetadata(metadataOf({ name: '\u0001\u202e', symbol: ' ', decimals: '6' }))).toEqual({
+      name: null,
+      symbol: null,
+      decimals: 6,
+    })
+  })
+
+  it.each([
+    ['', null],
+    ['\u0001\u0002', null],
+    [' ', null],
+    ['0x10', null],
+    ['-1', null],
+    ['256', null],
+    ['1.5', null],
+    ['0', 0],
+    ['255', 255],
+    [' 18\u0001', 18],
+  ])('has the decimals that %j says', (decimals, expected) => {
+    expect(readMetadata(metadataOf({ decimals })).decimals).toBe(expected)
+  })
+
+  it('has 9 decimals where it says nothing', () => {
+    expect(readMetadata(metadataOf({ name: 'Coral' }))).toEqual({
+      name: 'Coral',
+      symbol: null,
+      decimals: 9,
     })
   })
 })

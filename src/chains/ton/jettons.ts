@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Cell } from '@ton/core'
 import type { AssetKey } from '../../contract/records/assets.ts'
 import type { Parsed } from '../chain.ts'
-import { cleanText } from '../token-text.ts'
+import { cleanText, readDecimals } from '../token-text.ts'
 import type { TokenInfo, Tokens } from '../tokens.ts'
 import { formatAddress } from './address.ts'
 import { readSnake } from './cells.ts'
@@ -109,19 +109,23 @@ export function readMetadata(content: StackItem): TokenInfo {
     const slice = content.beginParse()
     if (slice.remainingBits < 8 || slice.loadUint(8) !== 0) return none
     const texts = slice.loadMaybeRef()
-    const text = (name: string): string | null => readText(texts && findByKey(texts, keyOf(name)))
-    const decimals = Number(text('decimals') ?? usualDecimals)
+    const find = (name: string) => (texts ? findByKey(texts, keyOf(name)) : undefined)
+    const decimals = find('decimals')
     return {
-      name: text('name'),
-      symbol: text('symbol'),
-      decimals: Number.isInteger(decimals) && decimals >= 0 && decimals < 256 ? decimals : null,
+      name: readText(find('name')),
+      symbol: readText(find('symbol')),
+      decimals: decimals ? readNumber(readText(decimals)) : usualDecimals,
     }
   } catch {
     return none
   }
 }
 
-function readText(cell: Cell | null | undefined): string | null {
+/** Not by `Number` alone, for which a text without digits is 0. */
+const readNumber = (text: string | null): number | null =>
+  text !== null && /^\d{1,9}$/.test(text) ? readDecimals(Number(text)) : null
+
+function readText(cell: Cell | undefined): string | null {
   if (!cell) return null
   let slice = cell.beginParse()
   // Some put the text into a cell of its own.
@@ -129,5 +133,5 @@ function readText(cell: Cell | null | undefined): string | null {
   if (slice.remainingBits < 8 || slice.loadUint(8) !== 0) return null
   const text = readSnake(slice)?.text
   // Cut first: a half of a sign at the end is replaced.
-  return text === undefined ? null : cleanText(text.slice(0, longestText))
+  return text === undefined ? null : cleanText(text.slice(0, longestText)) || null
 }
