@@ -206,6 +206,19 @@ describe('a block', () => {
     ])
   })
 
+  it('names no nonce of a transaction from the other chain whose receipt has none', () => {
+    const block = make([
+      { from: a, type: '0x7e', receipt: { type: '0x7e' } },
+      { from: b, type: '0x7e', receipt: { type: '0x7e', depositNonce: '0x5' } },
+      { from: c, transaction: { nonce: '0x7' } },
+    ])
+    const sent = block.sent!.map(({ from, nonce }) => [hex(from), nonce])
+    expect(sent).toEqual([
+      [b, 5],
+      [c, 7],
+    ])
+  })
+
   it('reports that it could not be traced', () => {
     const { block, receipts } = readStub([{ from: a, to: b, value: 1n }])
     const untraced = createBlock({ block, receipts, native: evmFamily.native, internal: {} })

@@ -135,14 +135,18 @@ function blockOf(reduced: Reduced, claimTools: NodeClaimTools | undefined): Chai
     contracts,
     accounts: (watched) => accountsOf(reduced, watched),
     get sent() {
-      return effects.map(
-        ({ sender, nonce, failed }, index): SentTransaction => ({
-          from: addressAt(addresses, sender),
-          nonce: Number(quantityOf(nonce)),
-          failed,
-          hash: () => reduced.hashOf(index),
-        }),
-      )
+      return effects.flatMap(({ sender, nonce, failed }, index): SentTransaction[] => {
+        // From the other chain, and its receipt says none: as nonce 0 it would replace the first transaction of the account.
+        if (nonce === undefined || nonce === null) return []
+        return [
+          {
+            from: addressAt(addresses, sender),
+            nonce: Number(quantityOf(nonce)),
+            failed,
+            hash: () => reduced.hashOf(index),
+          },
+        ]
+      })
     },
     ...(lacks !== undefined && { lacks }),
     ...(reduced.isTraced !== undefined && { isTraced: reduced.isTraced }),
