@@ -24,8 +24,6 @@ it.each<[service: WalletService, seed: number, steps?: number]>([
 })
 
 it.each<[service: WalletService, seed: number]>([
-  ['c', 3],
-  ['c', 9],
   ['c', 1011],
   ['s', 12],
   ['p', 6],
