@@ -78,7 +78,7 @@ class UnnamedAccountError extends Error {
  * balances. Then the job waits for its turn again. Says whether all is done.
  */
 export async function runCover(tools: Tools, job: JobRow): Promise<boolean> {
-  const { db, clock } = tools
+  const { db } = tools
   const scope = { organization_id: job.organization_id!, network_id: job.network_id! }
   const { assets, owned, next } = await nextPage(db, scope, job)
   const { unnamed = 0 } = (job.progress ?? {}) as Progress
@@ -95,28 +95,25 @@ export async function runCover(tools: Tools, job: JobRow): Promise<boolean> {
   }
   if (owned.length > 0 && !(await whileHeld(tools, job, act))) return false
   if (!next) return await finishJob(db, job)
-  const now = new Date(clock.now())
-  await keepJob(db, job, { progress: next, next_attempt_time: now, now })
+  await keepJob(db, job, { progress: next, keepMs: 0 })
   return false
 }
 
 /** Lets a job that failed be repeated, later each time. */
 export async function postponeCover(
-  { db, clock }: Pick<Tools, 'db' | 'clock'>,
+  { db }: Pick<Tools, 'db'>,
   job: JobRow,
   error: unknown,
 ): Promise<void> {
   const progress = (job.progress ?? {}) as Progress
   const failed = (progress.failed ?? 0) + 1
   const isUnnamed = error instanceof UnnamedAccountError
-  const now = clock.now()
   // Bounded before the power, which would be infinite after some thousand failures.
   const seconds = Math.min(2 ** Math.min(failed, 20), lastPauseSeconds)
   await keepJob(db, job, {
     progress: { ...progress, failed, unnamed: (progress.unnamed ?? 0) + (isUnnamed ? 1 : 0) },
-    next_attempt_time: new Date(now + seconds * 1_000),
+    keepMs: seconds * 1_000,
     last_error: error instanceof Error ? error.message : String(error),
-    now: new Date(now),
   })
 }
 

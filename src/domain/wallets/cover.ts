@@ -68,6 +68,6 @@ export async function coverFirst(
   } catch (error) {
     if (!(error instanceof ChainUnavailableError) && !signal.aborted)
       log.warn({ err: error, job_id: job.job_id }, 'tracking tokens failed, will retry')
-    await postponeCover({ db, clock }, job, error)
+    await postponeCover({ db }, job, error)
   }
 }

@@ -27,10 +27,8 @@ export async function whileHeld(
       // Three renewals per claim, so that one that fails does not lose the job.
       await clock.sleep(keepMs / 3, both).catch(() => {})
       if (both.aborted) return
-      const now = clock.now()
-      const renewed = { next_attempt_time: new Date(now + keepMs), now: new Date(now) }
       // A database that is unreachable for a moment is asked again in time.
-      const kept = await keepJob(db, job, renewed).catch(() => true)
+      const kept = await keepJob(db, job, { keepMs }).catch(() => true)
       if (!kept) lost.abort(new JobLostError('the job is worked on elsewhere'))
     }
   }

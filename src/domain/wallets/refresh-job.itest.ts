@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { waitFor } from '../../../test/helpers/wait-for.ts'
 import { createWalletBench } from '../../../test/helpers/wallets.ts'
-import { type Clock, systemClock } from '../../lib/clock.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { claimJobs, enqueueJob } from '../../storage/tracking/jobs.ts'
 import { refreshJobKind, runRefresh } from './refresh-job.ts'
 
@@ -52,28 +52,24 @@ const startSlow = async (network: string) => {
     now: new Date(time),
   })
   const running = runRefresh({ db, clock, chain, signal: never }, job)
-  const claim = () =>
-    claimJobs(db, {
-      ...{ kind: refreshJobKind, network_id, limit: 1 },
-      ...{ now: new Date(time), until: new Date(time + 4_000) },
-    })
-  const renewed = async () => {
-    await systemClock.sleep(50)
+  const claim = () => claimJobs(db, { kind: refreshJobKind, network_id, limit: 1, claimMs: 4_000 })
+  const keptUntil = async (): Promise<number> => {
     const { next_attempt_time } = await db
       .selectFrom('job')
       .select('next_attempt_time')
       .where('job_id', '=', job.job_id)
       .executeTakeFirstOrThrow()
-    return next_attempt_time.getTime() > time + 3_000
+    return next_attempt_time.getTime()
   }
-  return { job, running, advance, claim, renewed, finish: gate.resolve }
+  return { running, advance, claim, keptUntil, finish: gate.resolve }
 }
 
 it('a page that takes longer than a claim is not claimed by another process', async () => {
-  const { running, advance, claim, renewed, finish } = await startSlow('slow')
+  const { running, advance, claim, keptUntil, finish } = await startSlow('slow')
   for (let step = 0; step < 6; step++) {
+    const before = await keptUntil()
     await advance(1_400)
-    await waitFor('the claim is renewed', renewed)
+    await waitFor('the claim is renewed', async () => (await keptUntil()) > before)
     expect(await claim()).toEqual([])
   }
   finish()

@@ -45,7 +45,7 @@ const addressesPerRead = 100
  * limit, or when the same job was restarted. Returns whether it is complete.
  */
 export async function runRefresh(tools: RefreshTools, job: JobRow): Promise<boolean> {
-  const { db, clock, signal, limit = Number.POSITIVE_INFINITY } = tools
+  const { db, signal, limit = Number.POSITIVE_INFINITY } = tools
   const target = job.payload as RefreshTarget
   // Where an earlier attempt, or the answer to the caller, has stopped.
   let after = (job.progress as { after?: string } | null)?.after
@@ -58,13 +58,8 @@ export async function runRefresh(tools: RefreshTools, job: JobRow): Promise<bool
     read += page.queries.length
     if (page.last === undefined) return await finishJob(db, job)
     after = page.last
-    const now = clock.now()
     const paused = read >= limit
-    const kept = await keepJob(db, job, {
-      progress: { after },
-      next_attempt_time: new Date(paused ? now : now + keepMs),
-      now: new Date(now),
-    })
+    const kept = await keepJob(db, job, { progress: { after }, keepMs: paused ? 0 : keepMs })
     if (!kept || paused) return false
   }
 }

@@ -72,8 +72,7 @@ async function readFirst(context: Context, chain: ChainScope['chain'], job: JobR
     // The work is stored: that no node answers now only delays it.
     if (!(error instanceof ChainUnavailableError) && !signal.aborted)
       log.warn({ err: error, job_id: job.job_id }, 'reading balances failed, will retry')
-    const now = new Date(clock.now())
     const last_error = error instanceof Error ? error.message : String(error)
-    await keepJob(db, job, { next_attempt_time: now, last_error, now })
+    await keepJob(db, job, { keepMs: 0, last_error })
   }
 }

@@ -17,19 +17,15 @@ it('jobs are taken from the organizations in turn, however many one of them has'
     })
   for (let ms = 0; ms < 20; ms++) await enqueue(many.organization_id, ms)
   await enqueue(few.organization_id, 100)
-  const claim = (now: number) =>
-    claimJobs(db, {
-      ...{ kind, network_id, limit: 2 },
-      ...{ now: new Date(now), until: new Date(now + 60_000) },
-    })
-  const first = await claim(200)
+  const claim = () => claimJobs(db, { kind, network_id, limit: 2, claimMs: 60_000 })
+  const first = await claim()
   expect(first.map((job) => job.organization_id).toSorted()).toEqual(
     [many.organization_id, few.organization_id].toSorted(),
   )
   // A page is done and the job waits for its turn again.
   const paged = first.find((job) => job.organization_id === few.organization_id)!
-  await keepJob(db, paged, { next_attempt_time: new Date(200), now: new Date(200) })
-  const second = await claim(200)
+  await keepJob(db, paged, { keepMs: 0 })
+  const second = await claim()
   expect(second.map((job) => job.job_id)).toContain(paged.job_id)
   expect(second).toHaveLength(2)
 })

@@ -1,5 +1,6 @@
 // Work in the background that survives its process. A claim has a number: a job that another process has taken over cannot be
-// ended or moved by the one that lost it.
+// ended or moved by the one that lost it. Claims begin and end by the server's clock: a process whose own clock is ahead
+// would take jobs that others work on.
 
 import { sql } from 'kysely'
 import type { accessTables, JobKind } from '../access/tables.ts'
@@ -39,56 +40,67 @@ export const enqueueJob = async (
 // Among how many of the oldest due jobs the organizations take turns.
 const turnsAmong = 1_000
 
+const after = (ms: number) => sql`clock_timestamp() + ${ms}::float8 * interval '1 millisecond'`
+
 /**
- * Takes due jobs of a kind; no other process gets them before `until`. The oldest of each organization come
+ * Takes due jobs of a kind; no other process gets them for `claimMs`. The oldest of each organization come
  * first, so that one with many jobs does not keep the others waiting.
  */
 export const claimJobs = async (
   db: Db,
-  claim: { kind: JobKind; network_id: number; now: Date; until: Date; limit: number },
+  claim: { kind: JobKind; network_id: number; claimMs: number; limit: number },
 ): Promise<JobRow[]> => {
   const { rows } = await sql<JobRow>`
     with due as materialized (
       select job_id, organization_id, next_attempt_time from job
       where kind = ${claim.kind} and network_id = ${claim.network_id}
-        and next_attempt_time <= ${claim.now}
+        and next_attempt_time <= clock_timestamp()
       order by next_attempt_time limit ${sql.lit(turnsAmong)}),
     chosen as materialized (
       select job_id from (
         select job_id, next_attempt_time, row_number() over (
           partition by organization_id order by next_attempt_time) as turn from due) d
       order by turn, next_attempt_time limit ${claim.limit})
-    update job set attempt_count = attempt_count + 1, next_attempt_time = ${claim.until},
-      update_time = ${claim.now}
+    update job set attempt_count = attempt_count + 1, next_attempt_time = ${after(claim.claimMs)},
+      update_time = clock_timestamp()
     where job_id in (
       select job_id from job where job_id in (select job_id from chosen)
-        and next_attempt_time <= ${claim.now} for update skip locked)
+        and next_attempt_time <= clock_timestamp() for update skip locked)
     returning *`.execute(db)
   return rows
 }
 
-/** Keeps the claims of jobs until a time. What has been kept for longer or put off since stays as it is. */
+/**
+ * Keeps the claims of jobs for so long, and gives the jobs that no other process has claimed. What has been kept for longer
+ * or put off since stays as it is.
+ */
 export const renewJobs = async (
   db: Db,
   claims: readonly JobClaim[],
-  { now, until }: { now: Date; until: Date },
-): Promise<void> => {
-  await sql`
-    update job j set next_attempt_time = ${until}
-    from unnest(${claims.map(({ job_id }) => job_id)}::uuid[],
-      ${claims.map(({ attempt_count }) => attempt_count)}::int4[]) c (job_id, attempt_count)
-    where j.job_id = c.job_id and j.attempt_count = c.attempt_count
-      and j.next_attempt_time > ${now} and j.next_attempt_time < ${until}`.execute(db)
+  claimMs: number,
+): Promise<Set<string>> => {
+  const { rows } = await sql<{ job_id: string }>`
+    with held as materialized (
+      select j.job_id, j.attempt_count from job j
+      join unnest(${claims.map(({ job_id }) => job_id)}::uuid[],
+        ${claims.map(({ attempt_count }) => attempt_count)}::int4[]) c (job_id, attempt_count)
+        on j.job_id = c.job_id and j.attempt_count = c.attempt_count),
+    renewed as (
+      update job j set next_attempt_time = ${after(claimMs)} from held h
+      where j.job_id = h.job_id and j.attempt_count = h.attempt_count
+        and j.next_attempt_time > clock_timestamp() and j.next_attempt_time < ${after(claimMs)})
+    select job_id from held`.execute(db)
+  return new Set(rows.map(({ job_id }) => job_id))
 }
 
-/** Notes how far a job is and keeps it; false when another process has claimed it. */
+/** Notes how far a job is and keeps it for so long; false when another process has claimed it. */
 export const keepJob = async (
   db: Db,
   { job_id, attempt_count }: JobClaim,
-  change: { progress?: object; next_attempt_time: Date; last_error?: string; now: Date },
+  change: { progress?: object; keepMs: number; last_error?: string },
 ): Promise<boolean> => {
   const { numAffectedRows } = await sql`
-    update job set next_attempt_time = ${change.next_attempt_time}, update_time = ${change.now},
+    update job set next_attempt_time = ${after(change.keepMs)}, update_time = clock_timestamp(),
       progress = coalesce(${change.progress ? JSON.stringify(change.progress) : null}::jsonb, progress),
       last_error = ${change.last_error ?? null}
     where job_id = ${job_id} and attempt_count = ${attempt_count}`.execute(db)

@@ -34,15 +34,13 @@ export function startImporter(options: ImporterOptions): { stop(): Promise<void>
     try {
       await runRefresh({ db, clock, chain, signal }, job)
     } catch (error) {
-      const now = clock.now()
       // A stop is not a failure: the next process takes the job at once.
       const seconds = signal.aborted ? 0 : Math.min(2 ** job.attempt_count, lastPauseSeconds)
       if (!signal.aborted)
         log.warn({ err: error, job_id: job.job_id, retry_s: seconds }, 'balances not read yet')
       await keepJob(db, job, {
-        next_attempt_time: new Date(now + seconds * 1_000),
+        keepMs: seconds * 1_000,
         last_error: error instanceof Error ? error.message : String(error),
-        now: new Date(now),
       }).catch(() => {})
     }
   }
@@ -52,7 +50,7 @@ export function startImporter(options: ImporterOptions): { stop(): Promise<void>
       await runCover({ db, clock, chain, signal }, job)
     } catch (error) {
       if (!signal.aborted) log.warn({ err: error, job_id: job.job_id }, 'tokens not tracked yet')
-      await postponeCover({ db, clock }, job, error).catch(() => {})
+      await postponeCover({ db }, job, error).catch(() => {})
     }
   }
 

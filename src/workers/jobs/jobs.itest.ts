@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { waitFor } from '../../../test/helpers/wait-for.ts'
 import { createWalletBench } from '../../../test/helpers/wallets.ts'
-import { systemClock } from '../../lib/clock.ts'
+import { type Clock, systemClock } from '../../lib/clock.ts'
 import { silentLog } from '../../lib/log.ts'
 import { type Db, openDatabase } from '../../storage/pg/database.ts'
 import { enqueueJob, finishJob, type JobRow } from '../../storage/tracking/jobs.ts'
@@ -21,10 +21,14 @@ const startBench = async () => {
     ...{ job_id: randomUUID(), kind, organization_id, network_id, payload: {} },
     ...{ next_attempt_time: new Date(), now: new Date() },
   })
-  const start = (at: Db, work: (job: JobRow) => Promise<unknown>) => {
+  const start = (
+    at: Db,
+    work: (job: JobRow, signal: AbortSignal) => Promise<unknown>,
+    clock: Clock = systemClock,
+  ) => {
     const jobs = startJobs({
-      ...{ db: at, clock: systemClock, log: silentLog, network_id, kind, atOnce: 2, pollMs: 100 },
-      work: async (job) => void (await work(job)),
+      ...{ db: at, clock, log: silentLog, network_id, kind, atOnce: 2, pollMs: 100 },
+      work: async (job, signal) => void (await work(job, signal)),
     })
     onTestFinished(jobs.stop)
   }
@@ -68,3 +72,43 @@ test('a job that takes longer than a claim is not worked on twice', async () => 
   await waitFor('it is done', () => isDone)
   expect(count).toBe(1)
 }, 30_000)
+
+test('a process whose clock is ahead takes no job that another one works on', async () => {
+  const { start } = await startBench()
+  const gate = Promise.withResolvers<void>()
+  const begun = Promise.withResolvers<void>()
+  let count = 0
+  let isDone = false
+  const work = async (job: JobRow) => {
+    count++
+    begun.resolve()
+    await gate.promise
+    isDone = await finishJob(db, job)
+  }
+  start(db, work)
+  await begun.promise
+  start(db, work, { ...systemClock, now: () => Date.now() + 60_000 })
+  await systemClock.sleep(500)
+  gate.resolve()
+  await waitFor('it is done', () => isDone)
+  expect(count).toBe(1)
+})
+
+test('work on a job that another process has claimed is stopped', async () => {
+  const { start } = await startBench()
+  let isStopped = false
+  const begun = Promise.withResolvers<JobRow>()
+  start(db, async (job, signal) => {
+    begun.resolve(job)
+    await systemClock.sleep(60_000, signal).catch(() => {})
+    isStopped ||= signal.aborted
+  })
+  const { job_id } = await begun.promise
+  // As it is where a process was suspended for longer than a claim.
+  await db
+    .updateTable('job')
+    .set({ attempt_count: 9, next_attempt_time: new Date(Date.now() + 3_600_000) })
+    .where('job_id', '=', job_id)
+    .execute()
+  await waitFor('its work is stopped', () => isStopped)
+})

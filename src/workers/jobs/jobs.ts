@@ -34,34 +34,41 @@ export function startJobs(options: JobsOptions): { stop(): Promise<void> } {
 
   // Claims and works off one batch; returns how many there were.
   const sweep = async (): Promise<number> => {
-    const now = clock.now()
-    const jobs = await claimJobs(db, {
-      kind,
-      network_id,
-      now: new Date(now),
-      until: new Date(now + claimMs),
-      limit: atOnce,
-    })
+    const jobs = await claimJobs(db, { kind, network_id, claimMs, limit: atOnce })
     if (jobs.length === 0) return 0
-    const open = new Set(jobs)
+    const open = new Map(jobs.map((job) => [job, new AbortController()]))
     const done = new AbortController()
     const renewing = renew(open, done.signal)
-    // Waits for all of them, so that a process never holds more claims than `atOnce`.
-    await Promise.all(jobs.map((job) => work(job, signal).finally(() => open.delete(job))))
-    done.abort()
-    await renewing
+    try {
+      // Waits for all of them, so that a process never holds more claims than `atOnce`.
+      await Promise.all(
+        [...open].map(([job, lost]) =>
+          work(job, AbortSignal.any([signal, lost.signal])).finally(() => open.delete(job)),
+        ),
+      )
+    } finally {
+      done.abort()
+      await renewing
+    }
     return jobs.length
   }
 
-  const renew = async (open: ReadonlySet<JobRow>, ended: AbortSignal): Promise<void> => {
+  /** Keeps the claims, and stops work on what another process has taken over. */
+  const renew = async (
+    open: ReadonlyMap<JobRow, AbortController>,
+    ended: AbortSignal,
+  ): Promise<void> => {
     while (!ended.aborted) {
       await clock.sleep(renewMs, ended).catch(() => {})
       if (ended.aborted) return
-      const now = clock.now()
-      const times = { now: new Date(now), until: new Date(now + claimMs) }
-      await renewJobs(db, [...open], times).catch((error: unknown) =>
-        log.warn({ err: error }, 'renewing the claims of jobs failed, will retry'),
-      )
+      const mine = [...open]
+      const claims = mine.map(([job]) => job)
+      const kept = await renewJobs(db, claims, claimMs).catch((error: unknown) => {
+        log.warn({ err: error }, 'renewing the claims of jobs failed, will retry')
+        return undefined
+      })
+      for (const [job, lost] of mine)
+        if (kept?.has(job.job_id) === false) lost.abort(new Error('the job is worked on elsewhere'))
     }
   }
   const run = async (): Promise<void> => {

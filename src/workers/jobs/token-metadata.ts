@@ -57,7 +57,6 @@ export function startTokenMetadata(options: TokenMetadataOptions): { stop(): Pro
       await finishJob(db, job)
     } catch (error) {
       const isLast = job.attempt_count >= mostAttempts || isForbidden(error)
-      const now = clock.now()
       const pauseMs = Math.min(firstPauseMs * 2 ** (job.attempt_count - 1), lastPauseMs)
       const last_error = error instanceof Error ? error.message : String(error)
       // A wrong URI in a contract is not a problem of the operator.
@@ -67,11 +66,7 @@ export function startTokenMetadata(options: TokenMetadataOptions): { stop(): Pro
       )
       if (isLast) await giveUp(job).catch(() => {})
       else
-        await keepJob(db, job, {
-          next_attempt_time: new Date(signal.aborted ? now : now + pauseMs),
-          last_error,
-          now: new Date(now),
-        }).catch(() => {})
+        await keepJob(db, job, { keepMs: signal.aborted ? 0 : pauseMs, last_error }).catch(() => {})
     }
   }
   // The time is set without data, so that the item is not looked up again.
