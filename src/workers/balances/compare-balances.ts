@@ -17,6 +17,7 @@ import { awaitCursor, findCursor } from '../../storage/tracking/blocks.ts'
 import { assertLease } from '../../storage/tracking/leases.ts'
 import { ensureAssets } from '../../storage/wallets/assets.ts'
 import type { TrackerTools } from '../tracker/tools.ts'
+import { type Patience, tryOnce } from './patience.ts'
 import { findRef, holdRead, keyOfWork, readPairs } from './read-pairs.ts'
 
 type Read = Reading & { confirmation: number; isKept: boolean }
@@ -38,8 +39,9 @@ export const compareBalances = async (
   tools: TrackerTools,
   page: readonly ComparedBalance[],
   signal: AbortSignal,
+  patience: Patience = tryOnce,
 ): Promise<PageOfDifferences | undefined> =>
-  await correctPage(tools, page, signal, async (trx, all) => {
+  await correctPage(tools, { page, patience }, signal, async (trx, all) => {
     const stored = await findComparable(trx, all)
     const known = new Map(stored.map((balance) => [keyOfWork(balance), balance]))
     const differing = all.flatMap((read) => {
@@ -61,8 +63,9 @@ export const addMissing = async (
   tools: TrackerTools,
   page: readonly ComparedBalance[],
   signal: AbortSignal,
+  patience: Patience = tryOnce,
 ): Promise<PageOfDifferences | undefined> =>
-  await correctPage(tools, page, signal, async (trx, all) => {
+  await correctPage(tools, { page, patience }, signal, async (trx, all) => {
     // A contract that fails has no balance to be shown.
     const missing = await stillMissing(
       trx,
@@ -81,7 +84,7 @@ type Correction = { read: Read; expected: bigint; reason: string }
 /** Reads a page, then stores in one short transaction what `find` says is wrong. */
 async function correctPage(
   tools: TrackerTools,
-  page: readonly ComparedBalance[],
+  { page, patience }: { page: readonly ComparedBalance[]; patience: Patience },
   signal: AbortSignal,
   find: (trx: Db, all: readonly Read[]) => Promise<{ compared: number; differing: Correction[] }>,
 ): Promise<PageOfDifferences | undefined> {
@@ -90,7 +93,7 @@ async function correctPage(
   // Before anything is read, and again below: that work comes first, and this can wait.
   if (!cursor || (await isWorkOpen(db, network_id))) return undefined
   const newest = { number: cursor.block_number, hash: cursor.block_hash }
-  const { all, at, unread } = await readPage(tools, page, newest, signal)
+  const { all, at, unread } = await readPage(tools, { page, newest, patience }, signal)
   if (all.length === 0) return { compared: 0, unread, differences: [] }
   const now = new Date(clock.now())
   // Outside of the transaction: asset rows are shared, and nothing may wait for them.
@@ -159,8 +162,11 @@ const reasonOf = (
 /** Reads a page, each balance at the block of its wallet; deep wallets at the newest one. */
 async function readPage(
   tools: TrackerTools,
-  page: readonly ComparedBalance[],
-  newest: BlockRef,
+  {
+    page,
+    newest,
+    patience,
+  }: { page: readonly ComparedBalance[]; newest: BlockRef; patience: Patience },
   signal: AbortSignal,
 ): Promise<{ all: Read[]; at: BlockRef[]; unread: number }> {
   const { chain } = tools
@@ -177,13 +183,16 @@ async function readPage(
       const block = number === newest.number ? newest : await findRef(tools, number, signal)
       const readings = await readPairs(chain, pairs, block, signal)
       at.push(block)
+      patience.succeed(newest.number - number)
       for (const [index, reading] of readings.entries()) {
         const { confirmation } = pairs[index]!
         all.push({ ...reading, confirmation, isKept: confirmation > deepConfirmation })
       }
     } catch (error) {
-      // The next round comes by again.
       if (!(error instanceof BlockGoneError || error instanceof BlockMissingError)) throw error
+      // By the depth and not the number, which is another one at each attempt. Where no node has states of that depth, the
+      // next round comes by again.
+      if (!patience.isOver(newest.number - number)) throw error
       unread += pairs.length
     }
   }

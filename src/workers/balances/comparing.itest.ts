@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { waitFor } from '../../../test/helpers/wait-for.ts'
 import { createWalletBench } from '../../../test/helpers/wallets.ts'
-import { ChainUnavailableError } from '../../chains/chain.ts'
+import { BlockGoneError, ChainUnavailableError } from '../../chains/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { silentLog } from '../../lib/log.ts'
 import { acquireLease } from '../../storage/tracking/leases.ts'
@@ -92,10 +92,10 @@ const startWorld = async (
   const asked: { at: number; addresses: string[] }[] = []
   const { readBalances } = chain
   let broken: Buffer | undefined
+  let error: Error = new ChainUnavailableError('no node answers for this one')
   chain.readBalances = async (queries, ref, signal) => {
     asked.push({ at: clock.now(), addresses: queries.map((one) => one.address.toString('hex')) })
-    if (queries.some((one) => broken?.equals(one.address)))
-      throw new ChainUnavailableError('no node answers for this one')
+    if (queries.some((one) => broken?.equals(one.address))) throw error
     return await readBalances(queries, ref, signal)
   }
   const counts = { checked: 0, repaired: 0, skipped: 0 }
@@ -117,7 +117,8 @@ const startWorld = async (
   const spoil = async () => {
     await pool.query('update balance set balance = balance + 7 where wallet_id = $1', [wallet_id])
   }
-  const fail = (number: number | undefined) => {
+  const fail = (number: number | undefined, thrown = error) => {
+    error = thrown
     broken = number === undefined ? undefined : account(number)
   }
   const list = async (asset_type: string) =>
@@ -233,6 +234,35 @@ describe.each(['c', 's'] as const)('a comparison of %s', (service) => {
     await waitFor('all are compared', async () => (await wrong()) === 0, few)
     await rounds.stop()
   })
+})
+
+it('a block that is gone for a moment lets no balance be skipped', async () => {
+  const world = await startWorld('c', 'gone', { stored: 450 })
+  const { start, asked, counts, spoil, wrong, fail, clock } = world
+  await spoil()
+  fail(70, new BlockGoneError('it left the chain'))
+  clock.holdAt(clock.now() + 5_000)
+  const rounds = start({ everyMs: day })
+  await waitFor('it was tried twice', () => asked.length >= 2, few)
+  fail(undefined)
+  clock.holdAt(Number.POSITIVE_INFINITY)
+  await waitFor('all are compared', async () => (await wrong()) === 0, few)
+  await rounds.stop()
+  expect(counts.skipped).toBe(0)
+})
+
+it('balances whose states no node has are skipped after ten seconds, and the others are not', async () => {
+  const { start, counts, spoil, wrong, fail, clock } = await startWorld('c', 'no-states', {
+    stored: 450,
+  })
+  await spoil()
+  fail(70, new BlockGoneError('missing trie node'))
+  const beginMs = clock.now()
+  const rounds = start({ everyMs: day })
+  await waitFor('the end of the round', () => clock.now() > beginMs + day, few)
+  await rounds.stop()
+  expect(await wrong()).toBeLessThan(20)
+  expect(counts.skipped).toBeGreaterThan(0)
 })
 
 it('nothing is passed or counted while work waits in a backlog', async () => {

@@ -2,6 +2,7 @@ import type { Log } from '../../lib/log.ts'
 import type { ComparedBalance } from '../../storage/balances/reconcile.ts'
 import type { TrackerTools } from '../tracker/tools.ts'
 import { addMissing, compareBalances, type PageOfDifferences } from './compare-balances.ts'
+import { createPatience } from './patience.ts'
 import {
   type Compared,
   type RoundCounts,
@@ -32,16 +33,22 @@ export function startComparing(
   const { tools, log } = options
   const { chain, network_id } = tools
   const times = { ...usualTimes, ...options }
+  const patience = createPatience(tools.clock)
 
   type Act = typeof compareBalances
   const logged =
     (act: Act) =>
     async (page: readonly ComparedBalance[], signal: AbortSignal): Promise<Compared> => {
-      const result = await act(tools, page, signal)
+      const result = await act(tools, page, signal, patience)
       if (result) logFirst(result)
       return result && { ...result, repaired: result.differences.length }
     }
-  const logFirst = ({ differences }: PageOfDifferences): void => {
+  const logFirst = ({ differences, unread }: PageOfDifferences): void => {
+    if (unread > 0)
+      log.warn(
+        { chain: chain.service, network_id, balances: unread },
+        'no node has the states of a block: balances were skipped until the next round',
+      )
     const [first] = differences
     if (!first) return
     log.warn(

@@ -1,10 +1,10 @@
 import type { Clock } from '../../lib/clock.ts'
 
-/** How long blocks that no node can read are tried again before something else is done. */
+/** How long blocks that no node can read are tried again before something else is done: by number, or by depth. */
 export type Patience = {
   /** Notes that a block could not be read, and says whether that has lasted too long. */
-  isOver(block_number: number): boolean
-  succeed(block_number: number): void
+  isOver(block: number): boolean
+  succeed(block: number): void
 }
 
 // Longer than the time that a node behind a load balancer needs to catch up with its siblings.
@@ -16,15 +16,15 @@ export function createPatience(clock: Clock): Patience {
   // Insertion order is age: the first key is the oldest.
   const since = new Map<number, number>()
   return {
-    isOver: (block_number) => {
-      const begun = since.get(block_number)
+    isOver: (block) => {
+      const begun = since.get(block)
       if (begun !== undefined) return clock.now() - begun >= longestMs
       // Oldest first out. A forgotten block starts its time again, which only delays the fallback.
       if (since.size >= mostBlocks) since.delete(since.keys().next().value!)
-      since.set(block_number, clock.now())
+      since.set(block, clock.now())
       return false
     },
-    succeed: (block_number) => void since.delete(block_number),
+    succeed: (block) => void since.delete(block),
   }
 }
 
