@@ -58,7 +58,6 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'native',
     'proof',
     'records',
-    'suspects',
   ],
   'chains/evm/canonical': ['canonical'],
   'chains/evm/codec': [

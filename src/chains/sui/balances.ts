@@ -106,7 +106,7 @@ export const createReadBalances =
       const done = new Map<string, BalanceReading>()
       // What a pair may have had at the first checkpoint that we looked at; undefined before the first reading.
       const candidates = new Map<string, Set<bigint>>()
-      const sums = createSums(all)
+      const sums = createSums(nodes, all)
       let open = [...all]
       for (let round = 0; open.length > 0; round++) {
         if (round === mostRounds)
@@ -149,49 +149,6 @@ export const createReadBalances =
         await clock.sleep(settleMs, limited)
         const { height } = await node.client.info(limited)
         if (height >= shown || tries === heightTries) return Math.max(height, shown)
-      }
-    }
-
-    /**
-     * A checkpoint that the balances of a node hold for sure. They come behind the execution, up to a
-     * minute; a stream shows a checkpoint only when they have it.
-     */
-    async function findIndexed(node: SuiNode, limited: AbortSignal): Promise<number> {
-      if (node.streamed !== undefined) return node.streamed
-      return await within(callLimitMs, limited, async (cut) => {
-        for await (const { sequenceNumber } of node.client.subscribe(cut))
-          return Number(sequenceNumber)
-        throw new Error('the stream gave nothing')
-      })
-    }
-
-    /** Sums of changes since the first checkpoint that was looked at. */
-    function createSums(all: readonly Pair[]) {
-      const wanted = new Set(all.map(({ key }) => key))
-      const steps: ReadonlyMap<string, bigint>[] = []
-      let first: number | undefined
-      const at = (key: string, number: number): bigint => {
-        let sum = 0n
-        for (let i = 0; i < number - first!; i++) sum += steps[i]?.get(key) ?? 0n
-        return sum
-      }
-      return {
-        begin: (number: number) => {
-          first ??= number
-        },
-        extend: async (to: number, limited: AbortSignal): Promise<void> => {
-          while (first! + steps.length < to) {
-            const from = first! + steps.length + 1
-            const page = await fetchPage(nodes, { from, to }, limited)
-            for (const { checkpoint } of page) steps.push(changesIn(checkpoint, wanted))
-          }
-        },
-        at,
-        /** After each of the checkpoints, both ends included. */
-        between: (key: string, from: number, to: number): bigint[] => {
-          const begin = Math.max(from, first!)
-          return Array.from({ length: to - begin + 1 }, (_, i) => at(key, begin + i))
-        },
       }
     }
 
@@ -252,3 +209,45 @@ export const createReadBalances =
       return balances
     }
   }
+
+/**
+ * A checkpoint that the balances of a node hold for sure. They come behind the execution, up to a
+ * minute; a stream shows a checkpoint only when they have it.
+ */
+async function findIndexed(node: SuiNode, limited: AbortSignal): Promise<number> {
+  if (node.streamed !== undefined) return node.streamed
+  return await within(callLimitMs, limited, async (cut) => {
+    for await (const { sequenceNumber } of node.client.subscribe(cut)) return Number(sequenceNumber)
+    throw new Error('the stream gave nothing')
+  })
+}
+
+/** Sums of changes since the first checkpoint that was looked at. */
+function createSums(nodes: SuiNodes, all: readonly Pair[]) {
+  const wanted = new Set(all.map(({ key }) => key))
+  const steps: ReadonlyMap<string, bigint>[] = []
+  let first: number | undefined
+  const at = (key: string, number: number): bigint => {
+    let sum = 0n
+    for (let i = 0; i < number - first!; i++) sum += steps[i]?.get(key) ?? 0n
+    return sum
+  }
+  return {
+    begin: (number: number) => {
+      first ??= number
+    },
+    extend: async (to: number, limited: AbortSignal): Promise<void> => {
+      while (first! + steps.length < to) {
+        const from = first! + steps.length + 1
+        const page = await fetchPage(nodes, { from, to }, limited)
+        for (const { checkpoint } of page) steps.push(changesIn(checkpoint, wanted))
+      }
+    },
+    at,
+    /** After each of the checkpoints, both ends included. */
+    between: (key: string, from: number, to: number): bigint[] => {
+      const begin = Math.max(from, first!)
+      return Array.from({ length: to - begin + 1 }, (_, i) => at(key, begin + i))
+    },
+  }
+}
