@@ -187,9 +187,9 @@ export const claimSinks = async (
   db: Db,
   { limit, claimMs, isFailing }: { limit: number; claimMs: number; isFailing: boolean },
 ): Promise<ClaimedSink[]> => {
-  const { rows } = await sql<ClaimedSink>`
+  const { rows: claimed } = await sql<Omit<ClaimedSink, 'settings' | 'secret_sealed'>>`
     with due as (
-      select s.webhook_id, w.failing_since, w.secret_sealed
+      select s.webhook_id, w.failing_since
       from sink s
       join webhook w on w.webhook_id = s.webhook_id and w.webhook_state = 'WEBHOOK_STATE_ENABLED'
         and w.next_sequence > s.position + 1
@@ -203,9 +203,20 @@ export const claimSinks = async (
       claim_expire_time = clock_timestamp() + ${claimMs}::float8 * interval '1 millisecond'
     from due d, network n
     where s.webhook_id = d.webhook_id and n.network_id = s.network_id
-    returning s.webhook_id, s.organization_id, s.network_id, s.sink_type, s.settings, s.position,
-      s.epoch, s.failure_count, d.failing_since, d.secret_sealed, n.chain, n.network`.execute(db)
-  return rows
+    returning s.webhook_id, s.organization_id, s.network_id, s.sink_type, s.position,
+      s.epoch, s.failure_count, d.failing_since, n.chain, n.network`.execute(db)
+  if (claimed.length === 0) return []
+  // Both at one moment. While it waits for a row the statement above sees a change of the sink and not of its webhook: a
+  // password would be sent to servers that it is not for.
+  const { rows } = await sql<Pick<ClaimedSink, 'webhook_id' | 'settings' | 'secret_sealed'>>`
+    select s.webhook_id, s.settings, w.secret_sealed
+    from sink s join webhook w on w.webhook_id = s.webhook_id
+    where s.webhook_id = any(${claimed.map(({ webhook_id }) => webhook_id)}::uuid[])`.execute(db)
+  const destinations = new Map(rows.map((row) => [row.webhook_id, row]))
+  return claimed.flatMap((sink) => {
+    const destination = destinations.get(sink.webhook_id)
+    return destination ? [{ ...sink, ...destination }] : []
+  })
 }
 
 /** Records that the broker has acknowledged all up to a sequence. False when the claim has passed to another process. */
