@@ -6,7 +6,7 @@ import { waitFor } from '../../../test/helpers/wait-for.ts'
 import { createWalletBench } from '../../../test/helpers/wallets.ts'
 import { BlockGoneError, ChainUnavailableError } from '../../chains/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { silentLog } from '../../lib/log.ts'
+import { type Log, silentLog } from '../../lib/log.ts'
 import { acquireLease } from '../../storage/tracking/leases.ts'
 import { ensureAssets } from '../../storage/wallets/assets.ts'
 import { createMonths } from '../janitor/months.ts'
@@ -100,8 +100,13 @@ const startWorld = async (
   }
   const counts = { checked: 0, repaired: 0, skipped: 0 }
   const begin = service === 'c' ? startComparing : startReconciling
+  const warnings: string[] = []
+  const log: Log = {
+    ...silentLog,
+    warn: (_: unknown, text?: string) => void warnings.push(`${text}`),
+  }
   const start = (times: Partial<RoundTimes> = {}) => {
-    const rounds = begin({ tools, log: silentLog, signal: never, counts, firstMs: 10, ...times })
+    const rounds = begin({ tools, log, signal: never, counts, firstMs: 10, ...times })
     onTestFinished(rounds.stop)
     return rounds
   }
@@ -132,6 +137,7 @@ const startWorld = async (
     next,
     asked,
     counts,
+    warnings,
     start,
     wrong,
     spoil,
@@ -163,6 +169,27 @@ it('every balance is compared once in a configurable period, evenly, a page at a
   const sum = (pages: typeof asked) => pages.flatMap(({ addresses }) => addresses).length
   expect(counts.checked).toBeGreaterThanOrEqual(sum(asked.slice(0, -1)))
   expect(counts).toMatchObject({ repaired: 0, skipped: 0 })
+})
+
+it('a period that was made shorter begins at the restart', async () => {
+  const { clock, asked, start, network_id } = await startWorld('c', 'shorter', { stored: 50 })
+  const isOver = async () => {
+    const { rows } = await pool.query(
+      'select 1 from balance_round where network_id = $1 and begin_time > $2',
+      [network_id, new Date(clock.now())],
+    )
+    return rows.length > 0
+  }
+  clock.holdAt(clock.now() + 299 * day)
+  const before = start({ everyMs: 300 * day })
+  await waitFor('the next round is to come', isOver, few)
+  await before.stop()
+  clock.holdAt(clock.now() + 2 * day)
+  const [restartMs, count] = [clock.now(), asked.length]
+  const after = start({ everyMs: 1_000 * 60 })
+  await waitFor('the next round', () => asked.length > count, few)
+  await after.stop()
+  expect(asked[count]!.at - restartMs).toBeLessThan(1_000 * 61)
 })
 
 it('a short period costs a page in 250 ms at the most', async () => {
@@ -284,6 +311,7 @@ it('nothing is passed or counted while work waits in a backlog', async () => {
   await waitFor('an hour', () => clock.now() > beginMs + day / 24, few)
   expect(counts).toEqual({ checked: 0, repaired: 0, skipped: 0 })
   expect(asked).toEqual([])
+  expect(world.warnings).toEqual([expect.stringContaining('the tracker is behind')])
   await settle()
   await waitFor('all are compared', async () => (await wrong()) === 1, few)
   await rounds.stop()

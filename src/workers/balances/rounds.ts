@@ -45,6 +45,8 @@ export const usualRoundTimes = { firstMs: 10 * 60_000, patienceMs: 10 * 60_000 }
 // After a failure; doubled with each further one. Also the wait for work that has to be done before.
 const failurePauseMs = 1_000
 const longestPauseMs = 30_000
+// Work that has to be done before takes seconds, or minutes after a gap. Longer than this is reported.
+const usualHoldMs = 10 * 60_000
 // A page that has failed so often is read in smaller ones.
 const attemptsPerSize = 2
 const shrink = 10
@@ -75,6 +77,8 @@ export function startRounds(
   let failingSince: number | undefined
   /** Pages that were skipped one after the other. */
   let skips = 0
+  let heldSince: number | undefined
+  let isHoldReported = false
 
   const begin = (at: number) => beginRound(db, network_id, { now: new Date(at), token_types })
 
@@ -119,13 +123,23 @@ export function startRounds(
   const step = async (): Promise<number> => {
     const round = await findOrBegin()
     const waitMs = round.begin_time.getTime() - clock.now()
+    // The period was longer when the beginning was stored.
+    if (waitMs > everyMs + longestPauseMs) {
+      await begin(clock.now() + everyMs)
+      return everyMs
+    }
     if (waitMs > 0) return waitMs
     const page = await nextPage(round)
     const act = round.looks_for_missing ? rules.addMissing : rules.compare
     const none = { compared: 0, repaired: 0, unread: 0 }
     const result = page.pairs.length > 0 ? await act?.(page.pairs, signal) : none
     // Nothing is passed that was not compared: the round continues once the work is done.
-    if (!result) return Math.min(longestPauseMs, everyMs)
+    if (!result) {
+      reportHold()
+      return Math.min(longestPauseMs, everyMs)
+    }
+    heldSince = undefined
+    isHoldReported = false
     const pauseMs = await move(round, page)
     // Counted after the commit. A page that failed is compared again and counted once.
     counts.checked += result.compared
@@ -135,6 +149,17 @@ export function startRounds(
     attempts = skips = 0
     failingSince = undefined
     return pauseMs
+  }
+
+  /** Says once when the comparison has not continued for long. */
+  const reportHold = (): void => {
+    heldSince ??= clock.now()
+    if (isHoldReported || clock.now() - heldSince < usualHoldMs) return
+    isHoldReported = true
+    log.warn(
+      { chain: chain.service, network_id, minutes: usualHoldMs / 60_000 },
+      'balances are not compared: the tracker is behind, or balances are still to be read again after a gap or a rewind',
+    )
   }
 
   /** Makes the page smaller that failed, or skips it; says how long to wait. */
