@@ -156,7 +156,11 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
     // filled, and no first reading counts before the end of a gap is confirmed.
     const isDelta = chain.balances === 'delta'
     const seen = isDelta ? Math.max(world.gapEnd(), world.refilled.get(touch.block_number) ?? 0) : 0
-    const found = isDeep && !isDelta ? (world.refilled.get(touch.block_number) ?? 0) : 0
+    // A rewind removes what a deep wallet has read and not shown: the block that was chosen may be on one branch only.
+    const found =
+      isDeep && !isDelta
+        ? Math.max(world.rewoundTo(), world.refilled.get(touch.block_number) ?? 0)
+        : 0
     const known = Math.max(touch.block_number, seen, found)
     // Unless its number changed, it is known since when its balance was read.
     const from = isDeep && !isDelta && !isChanged ? world.settledFrom(known) : known

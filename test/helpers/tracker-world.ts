@@ -86,6 +86,8 @@ export const createWorld = async (
   /** Heads at which all balances were read that were due there, and which the tracker has not gone back behind. */
   let settled: number[] = []
   let gapEnd = 0
+  /** Where the last rewind went. */
+  let rewoundTo = 0
   /** Behind the last block that was not seen; or later, where not all was read again before a rewind. */
   let unseenEnd = 0
   /** The last head of the chain at which everything was read that was due, since the last block that was not seen. */
@@ -313,6 +315,7 @@ export const createWorld = async (
       await runRewind(options, await planRewind(options))
       rewinds++
       gapEnd = to
+      rewoundTo = to
     } catch (error) {
       if (error instanceof CrashError) crashes++
       else if (!(error instanceof RewindError)) throw error
@@ -325,6 +328,7 @@ export const createWorld = async (
       await runRewind(again, await planRewind(again))
       rewinds++
       gapEnd = to
+      rewoundTo = to
     }
     for (const block of chain.canonical().slice(to + 1)) {
       const block_hash = block.hash.toString('hex')
@@ -348,6 +352,7 @@ export const createWorld = async (
     /** The first block at which balances are read again after the last gap. */
     reopenedFrom: () => (gapEnd > 0 ? gapEnd + deepestShallow() - 1 : 0),
     gapEnd: () => gapEnd,
+    rewoundTo: () => rewoundTo,
     /** Whether net changes add up to the balances of a wallet with that many confirmations, also after a rewind. */
     isSummed: (own: number, head: number): boolean =>
       summedAt >= unseenEnd + Math.max(own, deepestShallow()) - 1 &&
