@@ -7,6 +7,7 @@ import { createEvmChain } from '../../src/chains/evm/chain.ts'
 import { createPool } from '../../src/chains/evm/pool/pool.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
+import { isReopening } from '../../src/storage/balances/reopening.ts'
 import type { Connection, Db } from '../../src/storage/pg/database.ts'
 import { findCursor } from '../../src/storage/tracking/blocks.ts'
 import { listOpenGaps } from '../../src/storage/tracking/gaps.ts'
@@ -290,6 +291,11 @@ export const runEvmWorld = async (
   }
   const compare = async (some: readonly WorldWallet[]): Promise<void> => {
     await settled()
+    // The comparison with the chain waits until all is read again, for which the gap needs confirmations.
+    for (let left = 3; isReconciled && left > 0 && (await isReopening(db, network_id)); left--) {
+      await node.alone(() => anvil.call('evm_mine'))
+      await settled()
+    }
     for (const one of wallets) {
       const withBalances = some.includes(one)
       const found = await compareWallet(setup, one, { withBalances }).catch((error: unknown) => {
