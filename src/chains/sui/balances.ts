@@ -4,7 +4,6 @@ import {
   type BalanceReading,
   type BlockRef,
   ChainUnavailableError,
-  UnreadableError,
 } from '../chain.ts'
 import { toHex } from '../hex.ts'
 import { NodeFault } from '../nodes/fault.ts'
@@ -90,7 +89,9 @@ export const createReadBalances =
             const demand = { reached: at.number, full: true }
             readings.set(key, await nodes.ask(demand, signal, ask, readLimitMs))
           } catch (error) {
-            if (!(error instanceof UnreadableError)) throw error
+            signal.throwIfAborted()
+            // Also where another node is limited or slow: what was read of other coin types is not discarded for it.
+            if (!(error instanceof ChainUnavailableError)) throw error
           }
         }
       }

@@ -92,7 +92,7 @@ export function createTonChain(options: TonChainOptions): Chain {
 
   const suspects = createSuspects()
   // Tokens of which not all accounts could be asked for. Soon they are again, apart from the others.
-  const unfinished = createSuspects({ blocks: 100 })
+  const unfinished = createSuspects({ blocks: 1_000 })
   const methods = createGetMethods({ nodes, clock })
   const readBalances = createReadBalances({ nodes, methods, clock, suspects, unfinished })
   const resolveImport = createResolveImport({

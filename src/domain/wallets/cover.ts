@@ -18,11 +18,10 @@ const waitMs = 5_000
 
 /** Stores the work that tracks tokens of rules. */
 export async function enqueueCover(
-  { db, clock }: Pick<Context, 'db' | 'clock'>,
+  { db }: Pick<Context, 'db'>,
   { organization_id, network_id }: ChainScope,
   target: CoverTarget,
 ): Promise<JobRow> {
-  const now = clock.now()
   const cursor = await findCursor(db, network_id)
   return await enqueueJob(db, {
     // Without the block: a job that is repeated before it ends keeps the first one.
@@ -31,8 +30,7 @@ export async function enqueueCover(
     organization_id,
     network_id,
     payload: { ...target, ...(cursor && { since_block: cursor.block_number }) },
-    next_attempt_time: new Date(now + takeoverMs),
-    now: new Date(now),
+    claimMs: takeoverMs,
   })
 }
 

@@ -48,8 +48,7 @@ const startSlow = async (network: string) => {
     ...{ job_id: caller.organization_id, kind: refreshJobKind, network_id },
     organization_id: caller.organization_id,
     payload: { wallet_id, asset_type: chain.native.asset_type },
-    next_attempt_time: new Date(time + 4_000),
-    now: new Date(time),
+    claimMs: 4_000,
   })
   const running = runRefresh({ db, clock, chain, signal: never }, job)
   const claim = () => claimJobs(db, { kind: refreshJobKind, network_id, limit: 1, claimMs: 4_000 })

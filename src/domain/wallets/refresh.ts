@@ -50,7 +50,6 @@ export async function requestRefresh(
 ): Promise<void> {
   const { organization_id, network_id, chain } = scope
   const { wallet_id, address = '', asset_type, asset_id = '' } = target
-  const now = context.clock.now()
   const job = await enqueueJob(context.db, {
     // The same request again is the same job, so that repeating it does not queue more work.
     job_id: hashId('refresh', network_id, wallet_id, address, asset_type, asset_id),
@@ -58,8 +57,7 @@ export async function requestRefresh(
     organization_id,
     network_id,
     payload: target,
-    next_attempt_time: new Date(now + takeoverMs),
-    now: new Date(now),
+    claimMs: takeoverMs,
   })
   await readFirst(context, chain, job)
 }

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { createWalletBench } from '../../../test/helpers/wallets.ts'
+import type { Db } from '../pg/database.ts'
 import { claimJobs, enqueueJob, keepJob } from './jobs.ts'
 
-const { db } = await freshDatabase()
+const { db, pool } = await freshDatabase()
 
 it('jobs are taken from the organizations in turn, however many one of them has', async () => {
   const { network_id, createCaller } = await createWalletBench(db, 't')
@@ -13,7 +15,7 @@ it('jobs are taken from the organizations in turn, however many one of them has'
   const enqueue = (organization_id: string, ms: number) =>
     enqueueJob(db, {
       ...{ job_id: randomUUID(), kind, organization_id, network_id, payload: {} },
-      ...{ next_attempt_time: new Date(ms), now: new Date(0) },
+      claimMs: ms - 60_000,
     })
   for (let ms = 0; ms < 20; ms++) await enqueue(many.organization_id, ms)
   await enqueue(few.organization_id, 100)
@@ -28,4 +30,26 @@ it('jobs are taken from the organizations in turn, however many one of them has'
   const second = await claim()
   expect(second.map((job) => job.job_id)).toContain(paged.job_id)
   expect(second).toHaveLength(2)
+})
+
+it('a claim reads the jobs that are due, however many wait for later', async () => {
+  const { network_id } = await createWalletBench(db, 't', { network: 'waiting' })
+  await sql`
+    insert into job (job_id, kind, network_id, payload, attempt_count, next_attempt_time, create_time, update_time)
+    select gen_random_uuid(), 'token_metadata', ${network_id}::int2, '{}', 1, now() + interval '1 hour' * n, now(), now()
+    from generate_series(1, 20000) n`.execute(db)
+  await sql`analyze job`.execute(db)
+  const statements: CompiledQuery[] = []
+  const watched: Db = new Kysely({
+    dialect: new PostgresDialect({ pool }),
+    log: ({ query }) => void statements.push(query),
+  })
+  const claim = { kind: 'token_metadata', network_id, limit: 8, claimMs: 4_000 } as const
+  expect(await claimJobs(watched, claim)).toEqual([])
+  const [{ sql: text, parameters } = expect.fail()] = statements
+  const { rows } = await pool.query(`explain (analyze, format json) ${text}`, [...parameters])
+  const plan = JSON.stringify(rows[0]['QUERY PLAN'])
+  expect(plan).toContain('job_due')
+  for (const [, removed] of plan.matchAll(/"Rows Removed by Filter":(\d+)/g))
+    expect(Number(removed)).toBeLessThan(100)
 })

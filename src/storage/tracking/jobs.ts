@@ -14,14 +14,14 @@ export type JobRow = RowOf<typeof accessTables.job>
 export type JobClaim = Pick<JobRow, 'job_id' | 'attempt_count'>
 
 /**
- * Stores a job that its maker works on first; others take it over after `next_attempt_time`. A job
+ * Stores a job that its maker works on first; others take it over after `claimMs`. A job
  * that is there begins anew: what its runner reads from now on is what the new caller asked for.
  */
 export const enqueueJob = async (
   db: Db,
-  job: Pick<JobRow, 'job_id' | 'kind' | 'organization_id' | 'network_id' | 'next_attempt_time'> & {
+  job: Pick<JobRow, 'job_id' | 'kind' | 'organization_id' | 'network_id'> & {
     payload: object
-    now: Date
+    claimMs: number
   },
 ): Promise<JobRow> => {
   // A job that is there gets a new claim number, so a process that works on it stops at its next page.
@@ -29,7 +29,7 @@ export const enqueueJob = async (
     insert into job (job_id, kind, organization_id, network_id, payload, attempt_count,
       next_attempt_time, create_time, update_time)
     values (${job.job_id}, ${job.kind}, ${job.organization_id}, ${job.network_id},
-      ${JSON.stringify(job.payload)}::jsonb, 1, ${job.next_attempt_time}, ${job.now}, ${job.now})
+      ${JSON.stringify(job.payload)}::jsonb, 1, ${after(job.claimMs)}, clock_timestamp(), clock_timestamp())
     on conflict (job_id) do update set progress = null, last_error = null,
       attempt_count = job.attempt_count + 1, next_attempt_time = excluded.next_attempt_time,
       update_time = excluded.update_time
@@ -50,11 +50,12 @@ export const claimJobs = async (
   db: Db,
   claim: { kind: JobKind; network_id: number; claimMs: number; limit: number },
 ): Promise<JobRow[]> => {
+  // The time is selected once: compared with the function, the index would be read to the end of the kind.
   const { rows } = await sql<JobRow>`
     with due as materialized (
       select job_id, organization_id, next_attempt_time from job
       where kind = ${claim.kind} and network_id = ${claim.network_id}
-        and next_attempt_time <= clock_timestamp()
+        and next_attempt_time <= (select clock_timestamp())
       order by next_attempt_time limit ${sql.lit(turnsAmong)}),
     chosen as materialized (
       select job_id from (

@@ -8,15 +8,15 @@ export const metadataJobKind = 'token_metadata'
 /** Queues metadata jobs for items without one. The job has the id of the asset. */
 export const enqueueMetadata = async (
   trx: Db,
-  { network_id, asset_ids, now }: { network_id: number; asset_ids: readonly string[]; now: Date },
+  { network_id, asset_ids }: { network_id: number; asset_ids: readonly string[] },
 ): Promise<void> => {
   if (asset_ids.length === 0) return
   // In one order, because several trackers may queue the same items.
   await sql`
     insert into job (job_id, kind, network_id, payload, attempt_count, next_attempt_time, create_time,
       update_time)
-    select asset_id, ${metadataJobKind}, ${network_id}::int2, '{}', 0, ${now}::timestamptz,
-      ${now}::timestamptz, ${now}::timestamptz
+    select asset_id, ${metadataJobKind}, ${network_id}::int2, '{}', 0, clock_timestamp(),
+      clock_timestamp(), clock_timestamp()
     from asset where asset_id = any(${asset_ids as string[]}::uuid[]) and metadata_time is null
     order by asset_id
     on conflict do nothing`.execute(trx)

@@ -170,6 +170,7 @@ export function startRounds(
     await chain.head(signal)
     attempts++
     failingSince ??= clock.now()
+    heldSince = undefined
     if (skips === 0 && size > 1) {
       if (attempts < attemptsPerSize) return waitMs
       size = Math.ceil(size / shrink)

@@ -19,7 +19,7 @@ const startBench = async () => {
   const { organization_id } = await createCaller()
   await enqueueJob(db, {
     ...{ job_id: randomUUID(), kind, organization_id, network_id, payload: {} },
-    ...{ next_attempt_time: new Date(), now: new Date() },
+    claimMs: 0,
   })
   const start = (
     at: Db,

@@ -56,7 +56,8 @@ export function startTokenMetadata(options: TokenMetadataOptions): { stop(): Pro
       await describe(job, signal)
       await finishJob(db, job)
     } catch (error) {
-      const isLast = job.attempt_count >= mostAttempts || isForbidden(error)
+      // An attempt that was interrupted says nothing of the item.
+      const isLast = !signal.aborted && (job.attempt_count >= mostAttempts || isForbidden(error))
       const pauseMs = Math.min(firstPauseMs * 2 ** (job.attempt_count - 1), lastPauseMs)
       const last_error = error instanceof Error ? error.message : String(error)
       // A wrong URI in a contract is not a problem of the operator.

@@ -121,7 +121,7 @@ async function storeOnce(
     // Before transfers and balances, whose rows refer to the assets.
     await ensureAssets(trx, network_id, [...assets.values()], now)
     if (chain.tokens?.readTokenUris)
-      await enqueueMetadata(trx, { network_id, asset_ids: itemsIn(chain, assets), now })
+      await enqueueMetadata(trx, { network_id, asset_ids: itemsIn(chain, assets) })
     const transfers = rows.flatMap((row) => row.transfers)
     // At the head the two statements more would cost more than they save.
     const insert = blocks.length > 1 ? insertNewTransfers : insertTransfers

@@ -106,7 +106,8 @@ const noWithdrawals = listRoot([])
 /**
  * Whether the withdrawals (EIP-4895) are those to which the header commits. The OP stack has none: since Isthmus the root is
  * that of the storage of a contract, in the first block too (ethereum-optimism/specs, protocol/isthmus/exec-engine.md). Each
- * later block of it begins with a deposit, which the root of the transactions proves.
+ * later block of it begins with a deposit, which the root of the transactions proves. Beside a type that is accepted unproven it
+ * is the node's word: Celo has such types and deposits in one block.
  */
 function hasWithdrawals(block: RawBlock, proof: Proof): boolean {
   const { withdrawalsRoot, transactions, number } = block
