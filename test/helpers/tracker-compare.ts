@@ -90,6 +90,15 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
     const what = `balance ${asset_type} of ${address.toString('hex')} as of ${as_of_block}`
     check(`${what}, read at a block that is there`, true, as_of_block <= head)
     if (as_of_block > head) continue
+    const {
+      isChanged,
+      wasDeep,
+      imported: before,
+    } = wallets.find(({ wallet_id }) => wallet_id === row.wallet_id)!
+    // What a deep wallet showed before a rewind stays until what was read since is confirmed.
+    const rereadBy =
+      world.settledFrom(world.rewoundTo()) + row.confirmation - 1 + (isChanged || wasDeep ? 50 : 0)
+    if (row.is_stale && (row.confirmation > 32 || wasDeep) && head < rereadBy) continue
     // After a gap all balances are read again. Net changes continue being added meanwhile.
     const isReopened = world.isReopened(Math.max(row.confirmation, 1))
     if (chain.balances === 'delta' && !isReopened) continue
@@ -97,7 +106,6 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
     // Read at the newest block, which may be later than the one that was to be read.
     const isDeep = row.confirmation > 32
     // What was read before more confirmations were asked for stays.
-    const before = wallets.find(({ wallet_id }) => wallet_id === row.wallet_id)!.imported
     if (chain.balances === 'delta' || isDeep)
       check(
         `${what}, not before its confirmation`,
@@ -129,7 +137,6 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
         .filter(({ block_number }) => block_number <= registered)
         .map(({ block_number }) => world.refilled.get(block_number)!),
     )
-    const { isChanged, wasDeep } = wallets.find(({ wallet_id }) => wallet_id === row.wallet_id)!
     // What was read ahead is shown when the block at which it was read has the new number of confirmations.
     if (confirmed >= begun && isReopened && !isDeep && !wasDeep)
       check(`${what}, up to ${at}`, String(chain.balanceAt(query, at)), String(row.balance))
