@@ -10,7 +10,7 @@ import { silentLog } from '../../src/lib/log.ts'
 import { isReopening } from '../../src/storage/balances/reopening.ts'
 import type { Connection, Db } from '../../src/storage/pg/database.ts'
 import { findCursor } from '../../src/storage/tracking/blocks.ts'
-import { listOpenGaps } from '../../src/storage/tracking/gaps.ts'
+import { hasUnreopened, listOpenGaps } from '../../src/storage/tracking/gaps.ts'
 import { findTraced } from '../../src/storage/tracking/networks.ts'
 import { loudCode, loudKinds, silentCodes } from '../chains/evm/hostile-contracts.ts'
 import { createSender, encode } from '../chains/evm/token-contracts.ts'
@@ -278,6 +278,11 @@ export const runEvmWorld = async (
     await sql`update tracker_gap set reopen_time = reopen_time - interval '1 hour'
       where network_id = ${network_id}`.execute(db)
     await waitFor(
+      `seed ${seed}: balances are to be read again because of gaps`,
+      async () => !(await hasUnreopened(db, network_id)),
+      longWait,
+    )
+    await waitFor(
       `seed ${seed}: no balance is due`,
       async () => !(await isBalanceDue(db, network_id, Number(number))),
       longWait,
@@ -291,8 +296,9 @@ export const runEvmWorld = async (
   }
   const compare = async (some: readonly WorldWallet[]): Promise<void> => {
     await settled()
-    // The comparison with the chain waits until all is read again, for which the gap needs confirmations.
-    for (let left = 3; isReconciled && left > 0 && (await isReopening(db, network_id)); left--) {
+    // Balances are read again once the gap has confirmations. The comparison with the chain waits for it, and a deep wallet
+    // shows what was read then after as many blocks.
+    for (let left = 3; left > 0 && (await isReopening(db, network_id)); left--) {
       await node.alone(() => anvil.call('evm_mine'))
       await settled()
     }
