@@ -207,7 +207,7 @@ export const reopenBalances = async (
   await sql`
     with undone as (
       delete from balance_change where network_id = ${network_id} and block_number > ${above}
-      returning wallet_id, address, asset_id),
+      returning wallet_id, address, asset_id, organization_id, is_reread),
     unread as (
       delete from balance_reading
       where network_id = ${network_id} and block_number >= ${suspect_from}
@@ -230,21 +230,29 @@ export const reopenBalances = async (
       where b.wallet_id = s.wallet_id and b.address = s.address and b.asset_id = s.asset_id
         and b.as_of_block > ${above})
     insert into balance_change as c (wallet_id, address, asset_id, block_number, organization_id,
-      network_id, due_block, ahead)
+      network_id, due_block, ahead, is_reread)
     -- A balance of a block below the common one is read there again: the common one may lack confirmations.
     select wallet_id, address, asset_id, least(as_of_block, ${above}::int8), organization_id,
-      ${network_id}::int2, least(as_of_block, ${above}::int8), null::boolean
+      ${network_id}::int2, least(as_of_block, ${above}::int8), null::boolean, null::boolean
     from suspect where applied
     union all
     select wallet_id, address, asset_id, ${above}::int8, organization_id, ${network_id}::int2,
       ${above}::int8 + case when confirmation > ${deepConfirmation} then 0
         else greatest(confirmation, 1) - 1 end,
-      case when confirmation > ${deepConfirmation} then true end
+      case when confirmation > ${deepConfirmation} then true end, null::boolean
     from suspect where not applied or (undone and as_of_block < ${above})
+    union all
+    -- Of one that is not known yet, no block that is left names the work.
+    select distinct wallet_id, address, asset_id, ${above}::int8, organization_id, ${network_id}::int2,
+      ${above}::int8, true, true
+    from undone u where is_reread and not exists (
+      select from balance b where b.wallet_id = u.wallet_id and b.address = u.address
+        and b.asset_id = u.asset_id)
     -- A net change of that block stays, and is due when it is confirmed: balance_reopening causes the reading.
     on conflict (wallet_id, address, asset_id, block_number) do update
       set due_block = least(c.due_block, excluded.due_block),
-        ahead = case when excluded.ahead then c.ahead end
+        ahead = case when excluded.ahead then c.ahead end,
+        is_reread = coalesce(c.is_reread, excluded.is_reread)
       where c.delta is null`.execute(trx)
   // What was kept is read again at the newest block that is left.
   await sql`
@@ -252,12 +260,13 @@ export const reopenBalances = async (
       delete from balance_pending
       where network_id = ${network_id} and block_number >= ${suspect_from}
       returning wallet_id, address, asset_id, organization_id)
-    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id,
-      network_id, due_block, ahead)
+    insert into balance_change as c (wallet_id, address, asset_id, block_number, organization_id,
+      network_id, due_block, ahead, is_reread)
     select distinct wallet_id, address, asset_id, ${above}::int8, organization_id,
-      ${network_id}::int2, ${above}::int8, true
+      ${network_id}::int2, ${above}::int8, true, true
     from gone
-    on conflict (wallet_id, address, asset_id, block_number) do nothing`.execute(trx)
+    on conflict (wallet_id, address, asset_id, block_number) do update set is_reread = true
+      where c.delta is null`.execute(trx)
 }
 
 /**

@@ -117,6 +117,8 @@ export const walletTables = {
     delta: nullable(amount),
     // Read at the newest block before it is confirmed: nodes keep the states of 128 blocks only.
     ahead: nullable(bool),
+    // Stands for earlier blocks too: their reading was taken back.
+    is_reread: nullable(bool),
   },
   // What was read ahead, until its block has the confirmation of the wallet.
   balance_pending: {

@@ -4,8 +4,9 @@ import { freshDatabase } from '../../../test/helpers/database.ts'
 import { createTrackedBenches } from '../../../test/helpers/tracked-harness.ts'
 import { waitFor } from '../../../test/helpers/wait-for.ts'
 import type { Caller, WalletBench } from '../../../test/helpers/wallets.ts'
-import { BlockGoneError } from '../../chains/chain.ts'
+import { BlockGoneError, ChainUnavailableError } from '../../chains/chain.ts'
 import { systemClock } from '../../lib/clock.ts'
+import { findCursor } from '../../storage/tracking/blocks.ts'
 
 const database = await freshDatabase()
 const { startBench, settled } = createTrackedBenches(database)
@@ -65,6 +66,42 @@ describe('a wallet with more confirmations than nodes have states', () => {
     chain.mine([{ movements: [{ to: account(1), value: 6n }] }])
     await settled(bench)
     chain.reorganize(1, [[], []])
+    await settled(bench)
+    for (let block = 0; block < 50; block++) chain.mine()
+    await settled(bench)
+    expect(await balanceOf(caller, wallet_id)).toBe('1000005')
+  })
+
+  it('gets its balance though a second, deeper reorganization comes before it is read again', async () => {
+    const { bench, caller, start } = await startBench('c')
+    const { chain, account, network_id } = bench
+    const { readBalances } = chain
+    let isReadable = true
+    chain.readBalances = async (...asked) => {
+      if (!isReadable) throw new ChainUnavailableError('no node answers')
+      return await readBalances(...asked)
+    }
+    const stored = () =>
+      waitFor('the head is stored', async () => {
+        const cursor = await findCursor(database.db, network_id)
+        return cursor?.block_hash.equals(chain.canonical().at(-1)!.hash) === true
+      })
+    const wallet_id = await registerWallet(bench, caller, { confirmation: 40 })
+    start()
+    await settled(bench)
+    isReadable = false
+    chain.mine([{ movements: [{ to: account(1), value: 5n }] }])
+    for (let block = 0; block < 4; block++) chain.mine()
+    await stored()
+    isReadable = true
+    // Read at the newest block, and kept until that is confirmed.
+    await settled(bench)
+    isReadable = false
+    chain.reorganize(1, [[], []])
+    await stored()
+    chain.reorganize(4, [[], [], [], [], []])
+    await stored()
+    isReadable = true
     await settled(bench)
     for (let block = 0; block < 50; block++) chain.mine()
     await settled(bench)
