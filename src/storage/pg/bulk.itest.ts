@@ -85,5 +85,5 @@ it('what many rows have in common arrives in each of them, whatever its type', a
   }
   expect(await insertRows(db, 'balance_change', Array(40).fill(change))).toBe(1)
   const [only] = await db.selectFrom('balance_change').selectAll().execute()
-  expect(only).toEqual({ ...change, ahead: null })
+  expect(only).toEqual({ ...change, ahead: null, is_reread: null })
 })
