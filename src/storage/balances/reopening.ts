@@ -50,72 +50,40 @@ export const lowerReopening = async (
 
 type ReopeningRow = RowOf<typeof walletTables.balance_reopening>
 
-/**
- * The next balances of a walk as `page`, at most `limit` of them and of at most as many addresses; `size` is how much that is,
- * `moved` stores how far it is then.
- */
+/** The next balances of a walk, `limit` of them, as `page`; `moved` stores how far it is then. */
 const nextPage = (
   { network_id, wallet_id, address, asset_id }: ReopeningRow,
   { assets, limit }: { assets: ReturnType<typeof sql>; limit: number },
 ) => {
   // As parameters, which the index takes as its start: joined, every page walked all addresses before its own.
-  const position = sql`(${wallet_id}::uuid, ${address}::bytea)`
-  // Without an asset all of the address is done. Otherwise the page begins with the rest of it, which is no further address.
-  const most = asset_id === null ? limit : limit + 1
   const beyond =
     wallet_id === null
       ? sql``
-      : asset_id === null
-        ? sql`and (t.wallet_id, t.address) > ${position}`
-        : sql`and (t.wallet_id, t.address) >= ${position}`
-  const beyondAsset =
-    asset_id === null
-      ? sql``
-      : sql`where (t.wallet_id, t.address, b.asset_id) >
-          (${wallet_id}::uuid, ${address}::bytea, ${asset_id}::uuid)`
-  // Along the addresses of the wallets: the key of the balances begins with the address. Addresses count too: blocks wait for
-  // the page, and any number of addresses may have no balance.
+      : sql`and (t.wallet_id, t.address) >= (${wallet_id}::uuid, ${address}::bytea)
+          and (t.wallet_id, t.address, b.asset_id) >
+            (${wallet_id}::uuid, ${address}::bytea, ${asset_id}::uuid)`
+  // Along the addresses of the wallets: the key of the balances begins with the address.
   return sql`
-    addresses as materialized (
-      select t.wallet_id, t.address, t.organization_id
-      from wallet w join wallet_address t on t.wallet_id = w.wallet_id
-      where w.network_id = ${network_id} ${beyond}
-      order by t.wallet_id, t.address limit ${most}),
     page as materialized (
       select t.wallet_id, t.address, b.asset_id, t.organization_id
-      from (select * from addresses order by wallet_id, address) t cross join lateral (${assets}) b
-      ${beyondAsset}
+      from wallet w join wallet_address t on t.wallet_id = w.wallet_id
+      cross join lateral (${assets}) b
+      where w.network_id = ${network_id} ${beyond}
       order by t.wallet_id, t.address, b.asset_id limit ${limit}),
-    size as materialized (
-      select balances, addresses, balances < ${limit} and addresses < ${most} as is_last
-      from (select count(*) as balances from page) p, (select count(*) as addresses from addresses) a),
     last as (
-      (select wallet_id, address, asset_id from page
-        where (select balances from size) = ${limit}
-        order by wallet_id desc, address desc, asset_id desc limit 1)
-      union all
-      (select wallet_id, address, null from addresses
-        where (select balances from size) < ${limit}
-        order by wallet_id desc, address desc limit 1)),
+      select * from page order by wallet_id desc, address desc, asset_id desc limit 1),
     moved as (
       update balance_reopening o set wallet_id = l.wallet_id, address = l.address,
         asset_id = l.asset_id
       from last l where o.network_id = ${network_id})`
 }
 
-/** How much a page of a walk had. */
-type PageSize = { balances: number; addresses: number; is_last: boolean }
-
-/** 0 only at the end: a page may have no balance. */
-const lookedAt = ({ balances, addresses }: PageSize): number => balances || addresses
-
 const ofAddress = sql`select asset_id from balance where address = t.address and wallet_id = t.wallet_id`
 
 /**
- * Lowers the next balances whose blocks are gone, and says how many it looked at, or how many addresses that have none; 0 when
- * that is done, or there is nothing to lower. Otherwise a reading of the new blocks would lose against a balance of a later block
- * that is gone. Each stays what is shown until it is read, but net changes are not added to it: it holds those of the blocks
- * that are stored again.
+ * Lowers the next balances whose blocks are gone, and says how many it looked at; 0 when that is done, or there is
+ * nothing to lower. Otherwise a reading of the new blocks would lose against a balance of a later block that is gone. Each
+ * stays what is shown until it is read, but net changes are not added to it: it holds those of the blocks that are stored again.
  */
 export const lowerPage = async (
   trx: Db,
@@ -127,7 +95,7 @@ export const lowerPage = async (
   const [reopening] = open
   if (!reopening) return 0
   const { lower_to } = reopening
-  const { rows } = await sql<PageSize>`
+  const { rows } = await sql<{ count: number }>`
     with ${nextPage(reopening, { assets: ofAddress, limit })},
     held as materialized (
       select b.wallet_id, b.address, b.asset_id from page p join balance b
@@ -137,13 +105,13 @@ export const lowerPage = async (
     lowered as (
       update balance b set as_of_block = ${lower_to}, is_stale = true, update_time = ${now} from held h
       where b.address = h.address and b.wallet_id = h.wallet_id and b.asset_id = h.asset_id)
-    select * from size`.execute(trx)
-  const size = rows[0]!
-  if (size.is_last)
+    select count(*)::int8 as count from page`.execute(trx)
+  const count = rows[0]!.count
+  if (count < limit)
     await sql`
       update balance_reopening set lower_to = null, wallet_id = null, address = null, asset_id = null
       where network_id = ${network_id}`.execute(trx)
-  return lookedAt(size)
+  return count
 }
 
 /** Whether balances are still to be lowered because their blocks are gone. */
@@ -155,8 +123,8 @@ export const isLowering = async (db: Db, network_id: number): Promise<boolean> =
 }
 
 /**
- * Makes work of the next balances that are to be read again, and says how many these are, or how many addresses that have none;
- * 0 when there are none, or the cursor has not reached the block. The caller must hold the cursor's lock.
+ * Makes work of the next balances that are to be read again, and says how many these are; 0 when there
+ * are none, or the cursor has not reached the block. The caller must hold the cursor's lock.
  */
 export const reopenPage = async (
   trx: Db,
@@ -182,7 +150,7 @@ export const reopenPage = async (
     union
     select asset_id from balance_pending where address = t.address and wallet_id = t.wallet_id
       and block_number < ${block_number}`
-  const { rows } = await sql<PageSize>`
+  const { rows } = await sql<{ count: number }>`
     with ${nextPage(reopening, { assets, limit })},
     made as (
       insert into balance_change (wallet_id, address, asset_id, block_number, organization_id,
@@ -192,9 +160,9 @@ export const reopenPage = async (
       from page
       on conflict (wallet_id, address, asset_id, block_number) do update
         set delta = null, due_block = excluded.due_block, ahead = true)
-    select * from size`.execute(trx)
-  const size = rows[0]!
-  if (size.is_last)
+    select count(*)::int8 as count from page`.execute(trx)
+  const count = rows[0]!.count
+  if (count < limit)
     await sql`delete from balance_reopening where network_id = ${network_id}`.execute(trx)
-  return lookedAt(size)
+  return count
 }

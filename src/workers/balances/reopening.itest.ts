@@ -4,7 +4,6 @@ import { freshDatabase } from '../../../test/helpers/database.ts'
 import { createWalletBench } from '../../../test/helpers/wallets.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { pageBalances } from '../../storage/balances/reconcile.ts'
-import { reopenAllBalances, reopenPage } from '../../storage/balances/reopening.ts'
 import { findCursor } from '../../storage/tracking/blocks.ts'
 import { acquireLease } from '../../storage/tracking/leases.ts'
 import { ensureAssets } from '../../storage/wallets/assets.ts'
@@ -152,71 +151,6 @@ describe('balances after blocks that no node has', () => {
     for (let at = 4; at < 10; at++) await storeBlocks(tools, [chain.canonical()[at]!])
     while ((await settleBalances(tools, never)) > 0);
     expect([await wrong(network_id), await work(network_id)]).toEqual([0, 0])
-  })
-
-  it('are walked along at most 1,000 addresses at a time, however many of them have no balance or have many', async () => {
-    const { chain, network_id, tools } = await startWorld('c', 'empty')
-    const token = (number: number) => ({
-      ...{ asset_type: 'ASSET_TYPE_ERC20' as const, token_id: 0n },
-      contract_address: Buffer.from(`${number}`.padStart(40, '0'), 'hex'),
-    })
-    const tokens = Array.from({ length: 1_500 }, (_, number) => token(number))
-    await ensureAssets(db, network_id, tokens, new Date())
-    const last = (limit: number) => `
-      select t.address from wallet_address t join wallet w using (wallet_id)
-      where w.network_id = $1 order by t.address desc limit ${limit}`
-    await pool.query(
-      `delete from balance b using wallet w where w.wallet_id = b.wallet_id and w.network_id = $1
-         and b.address not in (${last(300)})`,
-      [network_id],
-    )
-    await pool.query(
-      `insert into balance (wallet_id, organization_id, address, asset_id, asset_type,
-         contract_address, balance, as_of_block, create_time, position, update_time)
-       select b.wallet_id, b.organization_id, b.address, a.asset_id, a.asset_type, a.contract_address,
-         1, 0, now(), 0, now()
-       from balance b join wallet w using (wallet_id) join asset a on a.network_id = w.network_id
-       where w.network_id = $1 and b.address in (${last(1)}) and a.asset_type <> $2`,
-      [network_id, chain.native.asset_type],
-    )
-    await pool.query(
-      'update balance b set as_of_block = 9 from wallet w where w.wallet_id = b.wallet_id and w.network_id = $1',
-      [network_id],
-    )
-    await reopenAllBalances(db, { network_id, block_number: 1, lower_to: 4 })
-    const passed = () =>
-      count(
-        `select count(*) from balance_reopening o join wallet w on w.network_id = o.network_id
-         join wallet_address t on t.wallet_id = w.wallet_id and t.address <= o.address
-         where o.network_id = $1 and o.wallet_id = t.wallet_id`,
-        network_id,
-      )
-    const walk = async (page: () => Promise<number>) => {
-      const pages = []
-      for (let looked = 1; looked > 0; ) {
-        looked = await page()
-        pages.push([looked, await passed()])
-      }
-      return pages
-    }
-    // The last address takes two pages.
-    const pages = [
-      [1_000, 1_000],
-      [1_000, 2_000],
-      [1_000, 2_500],
-      [800, 0],
-      [0, 0],
-    ]
-    expect(await walk(() => lowerBalances(tools))).toEqual(pages)
-    expect(
-      await count(
-        `select count(*) from balance b join wallet w using (wallet_id)
-         where w.network_id = $1 and b.as_of_block > 4`,
-        network_id,
-      ),
-    ).toBe(0)
-    expect(await walk(() => reopenPage(db, { network_id, head: 1, limit: 1_000 }))).toEqual(pages)
-    expect(await work(network_id)).toBe(1_800)
   })
 
   it('are stored once where work to be read ahead and newer work are both confirmed', async () => {
