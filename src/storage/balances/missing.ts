@@ -7,6 +7,12 @@ import { keyOf } from '../../lib/bytes.ts'
 import type { Db } from '../pg/database.ts'
 import { assetIdOf } from '../wallets/assets.ts'
 import type { BalancePair, ComparedBalance } from './reconcile.ts'
+import {
+  addressesBeyond,
+  addressesPerPage,
+  endOfAddresses,
+  type WalkPosition,
+} from './wallet-walk.ts'
 
 /**
  * How many tokens of an address are looked for in a round. It bounds the cost of a round by the number of addresses: an
@@ -34,8 +40,9 @@ export type MissingPage = {
   /** What is registered as one of these types has a balance without an item. */
   tokens: ReadonlyMap<ContractType, AssetKey['asset_type']>
   round_number: number
-  after: Pick<BalancePair, 'wallet_id' | 'address'> | undefined
+  after: WalkPosition | undefined
   limit: number
+  most_addresses?: number
 }
 
 type AddressRow = Pick<
@@ -47,25 +54,20 @@ type TokenRow = { organization_id: string; contract_address: Buffer; contract_ty
 
 /**
  * The next pairs that may be missing, about `limit` with those that have a balance, of which only those are given that
- * have none and no open work; and the last address, undefined at the end.
+ * have none and no open work; and the position behind them, undefined at the end. A page may have none and not be the end.
  */
 export const pageMissing = async (
   db: Db,
   network_id: number,
-  { native, tokens, round_number, after, limit }: MissingPage,
-): Promise<{
-  pairs: ComparedBalance[]
-  passed: number
-  last: Pick<BalancePair, 'wallet_id' | 'address'> | undefined
-}> => {
-  const beyond = after
-    ? sql`and (t.wallet_id, t.address) > (${after.wallet_id}::uuid, ${after.address}::bytea)`
-    : sql``
+  { native, tokens, round_number, after, limit, most_addresses = addressesPerPage }: MissingPage,
+): Promise<{ pairs: ComparedBalance[]; passed: number; last: WalkPosition | undefined }> => {
   const { rows: addresses } = await sql<AddressRow>`
-    select t.wallet_id, t.address, t.organization_id, w.confirmation
-    from wallet w join wallet_address t on t.wallet_id = w.wallet_id
-    where w.network_id = ${network_id} ${beyond}
-    order by t.wallet_id, t.address limit ${limit}`.execute(db)
+    with page as materialized (
+      select t.wallet_id, t.address, t.organization_id
+      from (${addressesBeyond(after)} limit ${most_addresses}) t
+      where t.network_id = ${network_id} limit ${limit})
+    select p.*, w.confirmation from page p join wallet w using (wallet_id)
+    order by p.wallet_id, p.address`.execute(db)
   const organizations = [...new Set(addresses.map(({ organization_id }) => organization_id))]
   const { rows: turn } = await sql<TokenRow>`
     select organization_id, contract_address, contract_type from (
@@ -91,13 +93,16 @@ export const pageMissing = async (
     taken++
     for (const asset of [coin, ...own]) all.push({ ...row, ...asset, token_account_address: null })
   }
-  const isEnd = addresses.length < limit && taken === addresses.length
-  const last = addresses[taken - 1]
+  const isAll = taken === addresses.length && addresses.length < limit
+  const [reached] = addresses.slice(taken - 1, taken)
+  const last = isAll
+    ? await endOfAddresses(db, { after, most_addresses })
+    : reached && { wallet_id: reached.wallet_id, address: reached.address, asset_id: null }
   const unknown = await findUnknown(db, all)
   return {
     pairs: all.filter((pair) => unknown.has(pairKeyOf(pair))),
     passed: all.length,
-    last: isEnd ? undefined : last && { wallet_id: last.wallet_id, address: last.address },
+    last,
   }
 }
 

@@ -15,7 +15,6 @@ import {
   storeReadings,
   storeTracked,
 } from './balances.ts'
-import { pageBalances } from './reconcile.ts'
 
 const { db, pool } = await freshDatabase()
 const create_time = new Date('2026-01-01T00:00:00Z')
@@ -150,19 +149,6 @@ it('sums page in the order in which the assets came', async () => {
   const [first] = await listSums(db, scope, filter, { limit: 1 })
   const rest = await listSums(db, scope, filter, { after: first!, limit: 10 })
   expect([first, ...rest]).toEqual(whole)
-})
-
-it('all balances of tracked addresses come by in turn, wallet by wallet', async () => {
-  const { network_id } = scope
-  const whole = await pageBalances(db, network_id, { after: undefined, limit: 1_000 })
-  expect(whole).toHaveLength(200)
-  const paged: typeof whole = []
-  for (;;) {
-    const page = await pageBalances(db, network_id, { after: paged.at(-1), limit: 7 })
-    paged.push(...page)
-    if (page.length < 7) break
-  }
-  expect(paged).toEqual(whole)
 })
 
 it('storing what was read asks for each balance by its key, however many there are', async () => {

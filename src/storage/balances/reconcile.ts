@@ -5,6 +5,12 @@
 import { sql } from 'kysely'
 import type { AssetKey } from '../../contract/records/assets.ts'
 import type { Db } from '../pg/database.ts'
+import {
+  addressesBeyond,
+  addressesPerPage,
+  endOfAddresses,
+  type WalkPosition,
+} from './wallet-walk.ts'
 
 /** The name of a balance. */
 export type BalancePair = { wallet_id: string; address: Buffer; asset_id: string }
@@ -13,30 +19,41 @@ export type BalancePair = { wallet_id: string; address: Buffer; asset_id: string
 export type ComparedBalance = BalancePair &
   AssetKey & { organization_id: string; confirmation: number; token_account_address: Buffer | null }
 
-/** A page of balances of a chain, in a fixed order, so that all of them come by in turn. */
+/**
+ * The next balances of a chain in the order of their wallets, and the position behind them; undefined at the end. A page may
+ * have none and not be the end.
+ */
 export const pageBalances = async (
   db: Db,
   network_id: number,
-  { after, limit }: { after: BalancePair | undefined; limit: number },
-): Promise<ComparedBalance[]> => {
-  // The first comparison enters the index, the second one is exact.
-  const beyond = after
-    ? sql`and (t.wallet_id, t.address) >= (${after.wallet_id}::uuid, ${after.address}::bytea)
-        and (t.wallet_id, t.address, b.asset_id)
-          > (${after.wallet_id}::uuid, ${after.address}::bytea, ${after.asset_id}::uuid)`
+  {
+    after,
+    limit,
+    most_addresses = addressesPerPage,
+  }: { after: WalkPosition | undefined; limit: number; most_addresses?: number },
+): Promise<{ balances: ComparedBalance[]; last: WalkPosition | undefined }> => {
+  const beyond = after?.asset_id
+    ? sql`and (t.wallet_id, t.address, b.asset_id)
+        > (${after.wallet_id}::uuid, ${after.address}::bytea, ${after.asset_id}::uuid)`
     : sql``
-  // Along the addresses of the wallets: the key of the balances begins with the address.
-  const { rows } = await sql<ComparedBalance>`
-    select t.wallet_id, t.address, b.asset_id, a.asset_type, a.contract_address, a.token_id,
-      b.organization_id, w.confirmation, i.token_account_address
-    from wallet w join wallet_address t on t.wallet_id = w.wallet_id
-    join balance b on b.address = t.address and b.wallet_id = t.wallet_id
-    join asset a on a.asset_id = b.asset_id
-    left join token_import i on i.network_id = w.network_id and i.address = b.address
-      and i.asset_id = b.asset_id and i.organization_id = b.organization_id
-    where w.network_id = ${network_id} ${beyond}
-    order by t.wallet_id, t.address, b.asset_id limit ${limit}`.execute(db)
-  return rows
+  // Ordered inside and not outside: an outer order lets the planner read all addresses of the page before it sorts. The nested
+  // loop of a lateral join keeps the order of both.
+  const { rows: balances } = await sql<ComparedBalance>`
+    with page as materialized (
+      select t.wallet_id, t.address, b.asset_id, b.organization_id
+      from (${addressesBeyond(after)} limit ${most_addresses}) t
+      cross join lateral (
+        select asset_id, organization_id from balance
+        where address = t.address and wallet_id = t.wallet_id order by asset_id offset 0) b
+      where t.network_id = ${network_id} ${beyond} limit ${limit})
+    select p.*, a.asset_type, a.contract_address, a.token_id, w.confirmation, i.token_account_address
+    from page p join wallet w using (wallet_id) join asset a using (asset_id)
+    left join token_import i on i.network_id = ${network_id} and i.address = p.address
+      and i.asset_id = p.asset_id and i.organization_id = p.organization_id
+    order by p.wallet_id, p.address, p.asset_id`.execute(db)
+  const last =
+    balances.length < limit ? await endOfAddresses(db, { after, most_addresses }) : balances.at(-1)
+  return { balances, last }
 }
 
 /** What a balance was found to be at a block. */

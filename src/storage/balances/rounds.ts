@@ -10,6 +10,7 @@ import type { Db } from '../pg/database.ts'
 import { openOrganizationEvent } from '../tracking/operational-events.ts'
 import type { walletTables } from '../wallets/tables.ts'
 import { missingCount } from './missing.ts'
+import type { WalkPosition } from './wallet-walk.ts'
 
 /** A round through all balances of a chain. */
 export type BalanceRound = RowOf<typeof walletTables.balance_round>
@@ -52,8 +53,8 @@ export const beginRound = async (
 /** How far a round is. */
 export type RoundPosition = {
   looks_for_missing: boolean
-  /** The last pair that was passed; without an asset all of the address. Undefined before the first one. */
-  after: { wallet_id: string; address: Buffer; asset_id: string | null } | undefined
+  /** Undefined before the first pair. */
+  after: WalkPosition | undefined
   /** How many were passed since the position before. */
   passed: number
 }

@@ -104,16 +104,22 @@ export const pageOwnedAddresses = async (
 ): Promise<OwnedAddress[]> => {
   const { wallet_id, after, limit } = page
   const one = wallet_id === undefined ? sql`` : sql`and w.wallet_id = ${wallet_id}`
-  // The first condition enters the index of the wallets, the second one that of the addresses.
-  const beyond = after
-    ? sql`and w.wallet_id >= ${after.wallet_id}
-        and (t.wallet_id, t.address) > (${after.wallet_id}::uuid, ${after.address}::bytea)`
+  const beyondWallet = after ? sql`and w.wallet_id >= ${after.wallet_id}` : sql``
+  const beyondAddress = after
+    ? sql`and (wallet_id, address) > (${after.wallet_id}::uuid, ${after.address}::bytea)`
     : sql``
+  // Ordered inside and not outside: an outer order lets the planner read all addresses that are left before it sorts. The nested
+  // loop of a lateral join keeps the order of both.
   const { rows } = await sql<OwnedAddress>`
-    select t.wallet_id, t.address, w.confirmation
-    from wallet w join wallet_address t on t.wallet_id = w.wallet_id
-    where w.organization_id = ${organization_id} and w.network_id = ${network_id} ${one} ${beyond}
-    order by t.wallet_id, t.address limit ${limit}`.execute(db)
+    select w.wallet_id, t.address, w.confirmation
+    from (
+      select wallet_id, confirmation from wallet w
+      where w.organization_id = ${organization_id} and w.network_id = ${network_id} ${one} ${beyondWallet}
+      order by wallet_id offset 0) w
+    cross join lateral (
+      select address from wallet_address where wallet_id = w.wallet_id ${beyondAddress}
+      order by address limit ${limit}) t
+    limit ${limit}`.execute(db)
   return rows
 }
 

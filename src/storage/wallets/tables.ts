@@ -167,8 +167,10 @@ export const walletTables = {
     block_number: int8,
     // Balances of later blocks are first lowered to this one, because those blocks left the chain.
     lower_to: nullable(int8),
+    // Only in positions of an earlier version, which walked in another order.
     wallet_id: nullable(uuid),
     address: nullable(bytea),
+    address_organization_id: nullable(uuid),
     asset_id: nullable(uuid),
   },
   // Balance work of a batch of blocks in one row. Far behind the head, a row per balance was a third of the

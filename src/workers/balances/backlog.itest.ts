@@ -270,7 +270,7 @@ it('a balance that a backlog is going to change does not count as wrong', async 
   await createMonths(db)([block.time])
   await storeBlocks(tools, [block], { backlogUntil: block.number })
   expect(await openBacklogs(bench)).toBe(1)
-  const page = await pageBalances(db, network_id, { after: undefined, limit: 10 })
+  const { balances: page } = await pageBalances(db, network_id, { after: undefined, limit: 10 })
   expect(page).toHaveLength(1)
   expect(await reconcilePage(tools, page, signal)).toEqual({ compared: 0, differences: [] })
   while ((await settleBalances(tools, signal)) > 0);

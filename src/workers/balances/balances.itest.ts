@@ -4,6 +4,7 @@ import { createTrackedBenches } from '../../../test/helpers/tracked-harness.ts'
 import { waitFor } from '../../../test/helpers/wait-for.ts'
 import type { Caller, WalletBench } from '../../../test/helpers/wallets.ts'
 import { ChainUnavailableError } from '../../chains/chain.ts'
+import { isReopening } from '../../storage/balances/reopening.ts'
 import { findCursor } from '../../storage/tracking/blocks.ts'
 
 const database = await freshDatabase()
@@ -251,6 +252,14 @@ describe('a balance that was read before the first block', () => {
     start()
     await settled(bench)
     await waitFor('it is read', async () => (await balanceOf(caller, wallet_id)) === '1000005')
+  })
+
+  it('is the only reason to read later ones twice when tracking begins', async () => {
+    const { bench, caller, start } = await startBench('c')
+    await registerWallet(bench, caller, { confirmation: 10 })
+    start()
+    await settled(bench)
+    expect(await isReopening(database.db, bench.network_id)).toBe(false)
   })
 })
 

@@ -28,7 +28,8 @@ const rowsPerRound = 2_000
 const mostApart = 50
 const pendingPerRound = 5_000
 // What is read again goes behind everything that is due, and new work waits for one page at the most.
-const reopenedPerRound = 1_000
+// 20,000 addresses without a balance take 40 to 80 ms.
+const reopenedPerRound = { limit: 1_000, most_addresses: 20_000 }
 
 /**
  * Brings the balances up to date that the cursor has made due: adds net changes, or reads at the
@@ -83,9 +84,7 @@ export async function settleBalances(
   }
   // After a gap every balance of the network is read again. That waits until nothing else is due.
   if (standing.has_reopening && done + due.length === 0)
-    done += await write(tools, (trx) =>
-      reopenPage(trx, { network_id, head, limit: reopenedPerRound }),
-    )
+    done += await write(tools, (trx) => reopenPage(trx, { network_id, head, ...reopenedPerRound }))
   // One block that cannot be read must not hold up the rest, and must not be kept quiet either.
   if (errors.length > 0) throw errors[0]
   return done
@@ -99,7 +98,7 @@ export async function lowerBalances(tools: TrackerTools): Promise<number> {
   const { db, clock, network_id } = tools
   if (!(await isLowering(db, network_id))) return 0
   return await write(tools, (trx) =>
-    lowerPage(trx, { network_id, limit: reopenedPerRound, now: new Date(clock.now()) }),
+    lowerPage(trx, { network_id, ...reopenedPerRound, now: new Date(clock.now()) }),
   )
 }
 

@@ -363,6 +363,35 @@ describe('balances that are not stored', () => {
     expect(counts).toMatchObject({ repaired: 3, skipped: 0 })
   })
 
+  it('are looked for in whole pages again after one failed, also where none is missing', async () => {
+    const world = await startWorld('c', 'missing-after-failure', { stored: 450 })
+    const { clock, counts, fail, start } = world
+    const { sleep } = clock
+    let sleeps = 0
+    clock.sleep = async (...args) => {
+      sleeps++
+      await sleep(...args)
+    }
+    // The last one, so that the pages of missing ones come next.
+    fail(449)
+    const beginMs = clock.now()
+    clock.holdAt(beginMs + day - 1)
+    const rounds = start({ everyMs: day })
+    await waitFor('it is skipped', () => counts.skipped > 0, few)
+    const before = sleeps
+    const isOver = async () => {
+      const { rows } = await pool.query(
+        'select 1 from balance_round where network_id = $1 and begin_time > $2',
+        [world.network_id, new Date(beginMs + day - 1)],
+      )
+      return rows.length > 0
+    }
+    await waitFor('the next round is to come', isOver, few)
+    await rounds.stop()
+    // In pages of two, there would be 225.
+    expect(sleeps - before).toBeLessThan(20)
+  })
+
   it('are looked for ten tokens of an address at a time, all of them in turn', async () => {
     const world = await startWorld('c', 'missing-many', { stored: 30 })
     const { chain, account, address, caller, asked, start, clock, list } = world

@@ -236,7 +236,7 @@ it('a reading that is confirmed together with a later net change is not lost', a
   chain.mine([{ movements: pay(5n) }])
   await skip()
   // The comparison with the chain leaves it to that reading.
-  const page = await pageBalances(db, network_id, { after: undefined, limit: 10 })
+  const { balances: page } = await pageBalances(db, network_id, { after: undefined, limit: 10 })
   expect(await reconcilePage(tools, page, never)).toBeUndefined()
   await store([], [], [])
   // Until the balance was read again, and not until it is stored.
@@ -255,7 +255,7 @@ describe('a comparison of C leaves all balances to their reading, and reports no
     await caller.call('RegisterAddress', { wallet_id, address: address(1) })
     for (let block = 0; block < 9; block++) await store(pay(1n))
     await settle()
-    const page = await pageBalances(db, network_id, { after: undefined, limit: 10 })
+    const { balances: page } = await pageBalances(db, network_id, { after: undefined, limit: 10 })
     const compare = () => compareBalances(tools, page, never)
     expect(await compare()).toMatchObject({ compared: 1, differences: [] })
     return { ...world, compare }

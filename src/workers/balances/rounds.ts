@@ -84,21 +84,18 @@ export function startRounds(
 
   const nextPage = async (round: BalanceRound): Promise<Page> => {
     const { wallet_id, address, asset_id, round_number, looks_for_missing } = round
-    const reached = wallet_id && address ? { wallet_id, address } : undefined
+    const after = wallet_id && address ? { wallet_id, address, asset_id } : undefined
     if (!looks_for_missing) {
-      const after = reached && asset_id ? { ...reached, asset_id } : undefined
-      const pairs = await pageBalances(db, network_id, { after, limit: size })
-      const last = pairs.length < size ? undefined : pairs.at(-1)
+      const { balances, last } = await pageBalances(db, network_id, { after, limit: size })
       const isEnd = !last && !rules.addMissing
-      const passed = pairs.length
-      return { pairs, passed, next: isEnd ? undefined : { looks_for_missing: !last, after: last } }
+      const next = isEnd ? undefined : { looks_for_missing: !last, after: last }
+      return { pairs: balances, passed: balances.length, next }
     }
     const { pairs, passed, last } = await pageMissing(db, network_id, {
-      ...{ native: chain.native, tokens, after: reached, limit: size },
+      ...{ native: chain.native, tokens, after, limit: size },
       round_number: round_number ?? 0,
     })
-    const after = last && { ...last, asset_id: null }
-    return { pairs, passed, next: after && { looks_for_missing: true, after } }
+    return { pairs, passed, next: last && { looks_for_missing: true, after: last } }
   }
 
   /** Goes on behind a page; says how long to wait before the next one. */
@@ -109,7 +106,9 @@ export function startRounds(
       await moveRound(db, network_id, { ...next, passed })
       const left = round.balance_count - (round.passed_count ?? 0) - passed
       const pages = Math.max(0, Math.ceil(left / rules.perPage))
-      return rules.pauseMs({ pages, untilMs: beginMs + everyMs - nowMs })
+      // A page without a balance is no part of the time that is left for those with some.
+      const untilMs = passed === 0 ? 0 : beginMs + everyMs - nowMs
+      return rules.pauseMs({ pages, untilMs })
     }
     const nextMs = rules.nextMs({ beginMs, nowMs })
     await begin(nextMs)
@@ -145,9 +144,12 @@ export function startRounds(
     counts.checked += result.compared
     counts.repaired += result.repaired
     counts.skipped += result.unread
-    size = Math.min(rules.perPage, size * shrink)
-    attempts = skips = 0
-    failingSince = undefined
+    // A page that passed nothing says nothing about its neighbours.
+    if (page.passed > 0) {
+      size = Math.min(rules.perPage, size * shrink)
+      attempts = skips = 0
+      failingSince = undefined
+    }
     return pauseMs
   }
 

@@ -12,7 +12,7 @@ import type { AssetKey } from '../../contract/records/assets.ts'
 import { inSpan } from '../../lib/tracing.ts'
 import { insertBacklog } from '../../storage/balances/backlog.ts'
 import { insertBalanceChanges } from '../../storage/balances/changes.ts'
-import { reopenAllBalances } from '../../storage/balances/reopening.ts'
+import { hasReadings, reopenAllBalances } from '../../storage/balances/reopening.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import {
   type CursorRow,
@@ -266,8 +266,10 @@ export async function storeBeginning(tools: TrackerTools, block: ChainHeader): P
       { network_id, block_number, block_hash, parent_hash, block_time: new Date(time) },
     ])
     await setCursor(trx, { network_id, block_number, block_hash, update_time: now })
-    // Balances that were read before this block lack the changes in between.
-    await reopenAllBalances(trx, { network_id, block_number })
+    // Balances that were read before this block lack the changes in between. No reading that began before it is stored
+    // after it, so where there is none now, none of those that come has to be read a second time.
+    if (await hasReadings(trx, network_id))
+      await reopenAllBalances(trx, { network_id, block_number })
   })
 }
 
