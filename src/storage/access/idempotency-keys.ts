@@ -113,9 +113,10 @@ export const deleteExpiredIdempotencyKeys = async (
   now: Date,
   limit: number,
 ): Promise<number> => {
+  // By place: joined by its key, a batch reads the whole table.
   const { numAffectedRows } = await sql`
-    delete from idempotency_key where (credential_id, key_hash) in (
-      select credential_id, key_hash from idempotency_key where expire_time < ${now}
-      order by expire_time limit ${limit} for update skip locked)`.execute(db)
+    delete from idempotency_key where ctid = any(array(
+      select ctid from idempotency_key where expire_time < ${now}
+      order by expire_time limit ${limit} for update skip locked))`.execute(db)
   return Number(numAffectedRows ?? 0n)
 }

@@ -15,35 +15,57 @@ export type Erased = Record<string, number>
 type Page = { organization_id: string; limit: number }
 type Step = (db: Db, page: Page) => Promise<Erased>
 
+// Every search here is in the order of an index. Without an order, a table of all organizations is read to
+// its end where its statistics let the planner expect enough rows early. A range of one value is as good
+// as equality, but its order counts: by a column that is equal, there is nothing to order.
+const only = (organization_id: string) =>
+  sql`organization_id between ${organization_id} and ${organization_id}`
+
+const skipLocked = sql`for update skip locked`
+
+// Their keys begin with the network, then the organization.
+const keyedByNetwork = ['notification_event', 'notification_turn', 'state_event']
+// No index has the organization. They have few rows, and are read up to the limit.
+const notIndexed = ['job', 'balance_difference', 'websocket_client']
+
+/** The places of so many rows of an organization. */
+const placesOf = (table: string, { organization_id, limit }: Page, lock = sql``) => {
+  if (notIndexed.includes(table))
+    return sql`
+      select ctid from ${sql.table(table)} where organization_id = ${organization_id}
+      limit ${limit} ${lock}`
+  if (keyedByNetwork.includes(table))
+    return sql`
+      select r.ctid from network n, lateral (
+        select ctid from ${sql.table(table)}
+        where network_id = n.network_id and ${only(organization_id)}
+        order by organization_id limit ${limit} ${lock}) r
+      limit ${limit}`
+  return sql`
+    select ctid from ${sql.table(table)} where ${only(organization_id)}
+    order by organization_id limit ${limit} ${lock}`
+}
+
 /**
  * Removes rows of some tables, a page of each at most. Rows that others hold are left for the next time:
  * erasing never waits for locks, so it is never part of a deadlock.
  */
 const byOrganization =
   (...tables: string[]): Step =>
-  async (db, { organization_id, limit }) => {
+  async (db, page) => {
     const erased: Erased = {}
     for (const table of tables)
       erased[table] = await removed(
         db,
         sql`
           delete from ${sql.table(table)} where ctid = any(array(
-            select ctid from ${sql.table(table)} where organization_id = ${organization_id}
-            limit ${limit} for update skip locked))`,
+            ${placesOf(table, page, skipLocked)}))`,
       )
     return erased
   }
 
 const removed = async (db: Db, statement: RawBuilder<unknown>): Promise<number> =>
   Number((await statement.execute(db)).numAffectedRows ?? 0n)
-
-/** Led by the wallets: their rows have no index by organization. */
-const byWallet = (table: string, { organization_id, limit }: Page, network_id: number) => sql`
-  delete from ${sql.table(table)} where ctid = any(array(
-    select r.ctid from wallet w, lateral (
-      select ctid from ${sql.table(table)} where wallet_id = w.wallet_id
-      limit ${limit} for update skip locked) r
-    where w.organization_id = ${organization_id} and w.network_id = ${network_id} limit ${limit}))`
 
 /** What the tracker looks up and what it writes for that, in the order in which tracking ends. */
 const trackedTables = [
@@ -53,6 +75,31 @@ const trackedTables = [
   'balance_pending',
   'balance',
 ] as const
+
+// Behind the wallet in an index of each table that refers to one.
+const behindWallet: Record<string, string> = {
+  wallet_address: 'address',
+  token_import: 'address',
+  balance_change: 'address',
+  balance_pending: 'address',
+  balance: 'asset_type',
+  transfer: 'block_time',
+  managed_transaction: 'create_time',
+}
+
+// A bitmap has no order: where a wallet is expected to have few rows, all that it has would be sorted for
+// every page.
+const noBitmaps = sql`set local enable_bitmapscan = off`
+
+/** Led by the wallets: their rows have no index by organization. */
+const byWallet = (table: string, { organization_id, limit }: Page, network_id: number) => sql`
+  delete from ${sql.table(table)} where ctid = any(array(
+    select r.ctid from (
+      select wallet_id from wallet where ${only(organization_id)} and network_id = ${network_id}
+      order by organization_id, wallet_id offset 0) w, lateral (
+      select ctid from ${sql.table(table)} where wallet_id = w.wallet_id
+      order by ${sql.ref(behindWallet[table]!)} limit ${limit} for update skip locked) r
+    limit ${limit}))`
 
 /**
  * Ends tracking, a page of each table: with the cursor in hand, as RemoveAddress does, so that no block
@@ -65,12 +112,15 @@ const tracked: Step = async (db, { organization_id, limit }) => {
       const page = { organization_id, limit: Math.min(limit, 500) }
       await lockCursor(trx, network_id)
       await expandBacklogs(trx, network_id)
+      await noBitmaps.execute(trx)
       await sql`
         update wallet set remove_time = coalesce(remove_time, update_time), address_count = 0
         where wallet_id = any(array(
-          select wallet_id from wallet where organization_id = ${organization_id}
+          select wallet_id from wallet where ${only(organization_id)}
             and network_id = ${network_id} and (remove_time is null or address_count > 0)
-          limit ${page.limit} for update skip locked))`.execute(trx)
+          order by organization_id, wallet_id limit ${page.limit} for update skip locked))`.execute(
+        trx,
+      )
       for (const table of trackedTables)
         add(erased, { [table]: await removed(trx, byWallet(table, page, network_id)) })
       // With the cursor too: the tracker looks up contracts and rules together with addresses.
@@ -80,8 +130,9 @@ const tracked: Step = async (db, { organization_id, limit }) => {
             trx,
             sql`
               delete from ${sql.table(table)} where ctid = any(array(
-                select ctid from ${sql.table(table)} where organization_id = ${organization_id}
-                  and network_id = ${network_id} limit ${page.limit} for update skip locked))`,
+                select ctid from ${sql.table(table)} where ${only(organization_id)}
+                  and network_id = ${network_id}
+                order by organization_id limit ${page.limit} for update skip locked))`,
           ),
         })
     })
@@ -89,19 +140,26 @@ const tracked: Step = async (db, { organization_id, limit }) => {
 }
 
 /** A page of transfers; the key instead of the place, which is not unique over partitions. */
-const transfers: Step = async (db, { organization_id, limit }) => ({
-  transfer: await removed(
-    db,
-    sql`
-      delete from transfer t using (
-        select r.* from wallet w, lateral (
-          select wallet_id, block_time, block_number, ordinal, side from transfer
-          where wallet_id = w.wallet_id limit ${limit} for update skip locked) r
-        where w.organization_id = ${organization_id} limit ${limit}) r
-      where t.wallet_id = r.wallet_id and t.block_time = r.block_time
-        and t.block_number = r.block_number and t.ordinal = r.ordinal and t.side = r.side`,
-  ),
-})
+const transfers: Step = async (db, { organization_id, limit }) =>
+  await db.transaction().execute(async (trx) => {
+    await noBitmaps.execute(trx)
+    return {
+      transfer: await removed(
+        trx,
+        sql`
+          delete from transfer t using (
+            select r.* from (
+              select wallet_id from wallet where ${only(organization_id)}
+              order by organization_id, network_id, wallet_id offset 0) w, lateral (
+              select wallet_id, block_time, block_number, ordinal, side from transfer
+              where wallet_id = w.wallet_id
+              order by block_time limit ${limit} for update skip locked) r
+            limit ${limit}) r
+          where t.wallet_id = r.wallet_id and t.block_time = r.block_time
+            and t.block_number = r.block_number and t.ordinal = r.ordinal and t.side = r.side`,
+      ),
+    }
+  })
 
 /** A page of notifications with their queue and attempts, and of those that wait for a confirmation. */
 const deliveries: Step = async (db, { organization_id, limit }) => {
@@ -145,7 +203,7 @@ const deliveries: Step = async (db, { organization_id, limit }) => {
               select webhook_history_id from delivery
               where network_id = ${network_id} and due_block is not null
                 and organization_id = ${organization_id}
-              limit ${limit} for update skip locked))`,
+              order by due_block limit ${limit} for update skip locked))`,
         ),
       })
     })
@@ -165,24 +223,39 @@ const webhooks: Step = async (db, { organization_id, limit }) => ({
   ),
 })
 
+// Everything that refers to a wallet. A row that is left would lose its wallet, so the wallet waits.
+const referring = [
+  ...Object.entries(behindWallet).map(([table, next]) => ({
+    table: sql.table(table),
+    where: sql`wallet_id = w.wallet_id`,
+    order: sql.ref(next),
+  })),
+  // Their indexes have the wallet behind its organization and network.
+  ...['webhook', 'token_rule'].map((table) => ({
+    table: sql.table(table),
+    where: sql`organization_id = w.organization_id and network_id = w.network_id
+      and wallet_id between w.wallet_id and w.wallet_id`,
+    order: sql.ref('wallet_id'),
+  })),
+]
+
+// One look into an index for each wallet. `not exists` would lose the order, and joins whole indexes.
+const unused = referring.map(
+  ({ table, where, order }) => sql`
+    (select true from ${table} where ${where} order by ${order} limit 1) is null`,
+)
+
 /** Wallets of which nothing is left: what others held a moment ago is found by them the next time. */
-const wallets: Step = async (db, { organization_id, limit }) => {
-  // Everything that refers to a wallet. A row that is left would lose its wallet, so the wallet
-  // waits.
-  const unused = ['transfer', 'managed_transaction', 'webhook', 'token_rule', ...trackedTables].map(
-    (table) => sql`not exists (select from ${sql.table(table)} r where r.wallet_id = w.wallet_id)`,
-  )
-  return {
-    wallet: await removed(
-      db,
-      sql`
-        delete from wallet where wallet_id = any(array(
-          select w.wallet_id from wallet w
-          where w.organization_id = ${organization_id} and ${sql.join(unused, sql` and `)}
-          limit ${limit} for update skip locked))`,
-    ),
-  }
-}
+const wallets: Step = async (db, { organization_id, limit }) => ({
+  wallet: await removed(
+    db,
+    sql`
+      delete from wallet where wallet_id = any(array(
+        select wallet_id from wallet w
+        where ${only(organization_id)} and ${sql.join(unused, sql` and `)}
+        order by organization_id, network_id, wallet_id limit ${limit} for update skip locked))`,
+  ),
+})
 
 /** Client address and target of audit events; the events themselves stay, and their chain verifies. */
 const auditDetails: Step = async (db, { organization_id, limit }) => ({
@@ -191,7 +264,8 @@ const auditDetails: Step = async (db, { organization_id, limit }) => ({
     sql`
       update audit_event set detail = null, detail_salt = null where sequence = any(array(
         select sequence from audit_event
-        where organization_id = ${organization_id} and detail is not null limit ${limit}))`,
+        where ${only(organization_id)} and detail is not null
+        order by organization_id limit ${limit}))`,
   ),
 })
 
@@ -237,7 +311,6 @@ export async function erasePage(db: Db, page: Page): Promise<Erased> {
 
 // Without a reference to the organization or to a wallet, which would keep it.
 const loose = [
-  'delivery',
   'notification_event',
   'notification_turn',
   'state_event',
@@ -251,6 +324,19 @@ const loose = [
   'operational_event',
 ]
 
+// A notification has a number or waits for a block: no index has both.
+const deliveriesOf = (organization_id: string) => [
+  sql`
+    select from delivery where ${only(organization_id)} and sequence is not null
+    order by organization_id limit 1`,
+  sql`
+    select from network n, lateral (
+      select from delivery where network_id = n.network_id
+        and ${only(organization_id)} and due_block is not null
+      order by organization_id limit 1) d
+    limit 1`,
+]
+
 /** Removes the organization itself and ends its deletion; false while something of it is left. */
 export const finishDeletion = async (
   db: Db,
@@ -260,13 +346,10 @@ export const finishDeletion = async (
   await db.transaction().execute(async (trx) => {
     // Checked in the transaction that deletes: a process that wrote meanwhile keeps the
     // organization for another round.
-    for (const table of ['wallet', ...loose]) {
-      const { rows } = await sql`
-        select from ${sql.table(table)} where organization_id = ${organization_id} limit 1`.execute(
-        trx,
-      )
-      if (rows.length > 0) return false
-    }
+    const page = { organization_id, limit: 1 }
+    const left = ['wallet', ...loose].map((table) => placesOf(table, page))
+    for (const statement of [...left, ...deliveriesOf(organization_id)])
+      if ((await statement.execute(trx)).rows.length > 0) return false
     const organization = await removed(
       trx,
       sql`delete from organization where organization_id = ${organization_id}`,

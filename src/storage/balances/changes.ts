@@ -164,12 +164,18 @@ export const applyDeltas = async (
   { network_id, head, now }: { network_id: number; head: number; now: Date },
 ): Promise<number> => {
   const { numAffectedRows } = await sql`
-    with held as materialized (
-      select b.wallet_id, b.address, b.asset_id, b.as_of_block from balance b
-      where b.is_stale is not true and (b.wallet_id, b.address, b.asset_id) in (
-        select c.wallet_id, c.address, c.asset_id from balance_change c
-        where c.network_id = ${network_id} and c.due_block <= ${head} and c.delta is not null)
-      order by b.wallet_id, b.address, b.asset_id for update),
+    with pairs as materialized (
+      select distinct c.wallet_id, c.address, c.asset_id from balance_change c
+      where c.network_id = ${network_id} and c.due_block <= ${head} and c.delta is not null
+      order by c.wallet_id, c.address, c.asset_id),
+    -- Looked up one by one, in that order. Joined, the balances of all networks may be read: rows that wait for many
+    -- confirmations let the planner expect that many are due.
+    held as materialized (
+      select b.* from pairs p cross join lateral (
+        select b.wallet_id, b.address, b.asset_id, b.as_of_block from balance b
+        where b.is_stale is not true and b.wallet_id = p.wallet_id and b.address = p.address
+          and b.asset_id = p.asset_id
+        for update) b),
     due as (
       delete from balance_change c using held b
       where c.network_id = ${network_id} and c.due_block <= ${head} and c.delta is not null

@@ -138,15 +138,31 @@ async function insertAll<Name extends keyof typeof tables>(
   return Number(numAffectedRows ?? 0n)
 }
 
-/** Deletes at most so many rows of a table and says how many: what a request deletes at once must not grow with the data. */
-export const deleteRows = async (
+/**
+ * Deletes rows of wallets, called `b` in the condition, at most so many, and says how many. The order must be that of an index
+ * that begins with the wallet: without one, the rows of all organizations may be read to find few of one.
+ */
+export const deleteOfWallets = async (
   trx: Db,
   table: keyof typeof tables,
-  condition: RawBuilder<unknown>,
-  limit: number,
+  {
+    wallets,
+    condition,
+    order,
+    limit,
+  }: {
+    /** Selects `wallet_id`. */
+    wallets: RawBuilder<unknown>
+    condition: RawBuilder<unknown>
+    order: RawBuilder<unknown>
+    limit: number
+  },
 ): Promise<number> => {
   const { numAffectedRows = 0n } = await sql`
     delete from ${sql.table(table)} where ctid = any(array(
-      select ctid from ${sql.table(table)} b where ${condition} limit ${limit}))`.execute(trx)
+      select found.ctid from (${wallets} order by wallet_id offset 0) w cross join lateral (
+        select b.ctid from ${sql.table(table)} b where b.wallet_id = w.wallet_id and ${condition}
+        order by ${order} limit ${limit}) found
+      limit ${limit}))`.execute(trx)
   return Number(numAffectedRows)
 }

@@ -49,7 +49,7 @@ it('a claim reads the jobs that are due, however many wait for later', async () 
   const [{ sql: text, parameters } = expect.fail()] = statements
   const { rows } = await pool.query(`explain (analyze, format json) ${text}`, [...parameters])
   const plan = JSON.stringify(rows[0]['QUERY PLAN'])
-  expect(plan).toContain('job_due')
+  expect(plan).toContain('job_due_of_network')
   for (const [, removed] of plan.matchAll(/"Rows Removed by Filter":(\d+)/g))
     expect(Number(removed)).toBeLessThan(100)
 })

@@ -3,7 +3,7 @@
 
 import { sql } from 'kysely'
 import type { ContractType } from '../../contract/records/assets.ts'
-import { deleteRows } from '../pg/bulk.ts'
+import { deleteOfWallets } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
 import type { ContractRow, WalletScope } from './tables.ts'
 
@@ -80,19 +80,20 @@ export const deleteContractBalances = async (
   limit: number,
 ): Promise<boolean> => {
   // Along the wallets of the organization: a popular token has balances of many others.
-  const own = sql`wallet_id in (select wallet_id from wallet
-    where organization_id = ${organization_id} and network_id = ${network_id})`
-  const assets = sql`select asset_id from asset
-    where network_id = ${network_id} and contract_address = ${contract_address}`
+  const wallets = sql`
+    select wallet_id from wallet
+    where organization_id = ${organization_id} and network_id = ${network_id}`
+  const isAsset = sql`b.asset_id in (select asset_id from asset
+    where network_id = ${network_id} and contract_address = ${contract_address})`
+  const isContract = sql`b.contract_address = ${contract_address}`
+  const order = sql`b.address`
   const counts = [
-    await deleteRows(trx, 'balance_change', sql`${own} and asset_id in (${assets})`, limit),
-    await deleteRows(
-      trx,
-      'balance_pending',
-      sql`${own} and contract_address = ${contract_address}`,
-      limit,
-    ),
-    await deleteRows(trx, 'balance', sql`${own} and contract_address = ${contract_address}`, limit),
+    await deleteOfWallets(trx, 'balance_change', { wallets, condition: isAsset, order, limit }),
+    await deleteOfWallets(trx, 'balance_pending', { wallets, condition: isContract, order, limit }),
+    await deleteOfWallets(trx, 'balance', {
+      ...{ wallets, condition: isContract, limit },
+      order: sql`b.contract_address, b.create_time`,
+    }),
   ]
   return counts.every((count) => count < limit)
 }

@@ -15,12 +15,14 @@ export const findWalletsByName = async (
   { organization_id, network_ids, limit }: Searched,
   name: string,
 ): Promise<Found[]> => {
-  // Scans the wallets of one organization; the quota bounds their number.
+  // Scans the wallets of one organization; the quota bounds their number. Ordered outside: for an order of the whole, the
+  // wallets of all organizations may be read from the newest one.
   const { rows } = await sql<Found>`
-    select network_id, wallet_id::text as id, name as title, wallet_id::text as wallet_id from wallet
-    where organization_id = ${organization_id} and network_id = any(${network_ids as number[]}::int2[])
-      and remove_time is null and position(lower(${name}) in lower(name)) > 0
-    order by wallet_id desc limit ${limit}`.execute(db)
+    select network_id, wallet_id::text as id, name as title, wallet_id::text as wallet_id from (
+      select network_id, wallet_id, name from wallet
+      where organization_id = ${organization_id} and network_id = any(${network_ids as number[]}::int2[])
+        and remove_time is null and position(lower(${name}) in lower(name)) > 0 offset 0) w
+    order by w.wallet_id desc limit ${limit}`.execute(db)
   return rows
 }
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { AssetKey } from '../../contract/records/assets.ts'
 import { hashId } from '../../lib/hash-id.ts'
-import { deleteRows } from '../pg/bulk.ts'
+import { deleteOfWallets } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
 import type { WalletScope } from './tables.ts'
 
@@ -68,16 +68,27 @@ export const deleteTokenRule = async (
         where r.organization_id = ${organization_id} and r.network_id = ${network_id}
           and r.rule_id <> ${rule_id}
           and r.asset_id = ${asset_id} and (r.wallet_id is null or r.wallet_id = w.wallet_id))`
-  const ofToken = sql`b.wallet_id in (${wallets}) and b.asset_id = ${asset_id}`
-  const imports = sql`${ofToken} and b.since_block is not null`
-  if ((await deleteRows(trx, 'token_import', imports, limit)) === limit) return false
+  const order = sql`b.address`
+  const imports = sql`b.asset_id = ${asset_id} and b.since_block is not null`
+  const imported = { wallets, condition: imports, order, limit }
+  if ((await deleteOfWallets(trx, 'token_import', imported)) === limit) return false
   // An address that has the token by name keeps its balance and work.
-  const unnamed = sql`${ofToken} and not exists (
+  const unnamed = sql`b.asset_id = ${asset_id} and not exists (
     select 1 from token_import i
     where i.network_id = ${network_id} and i.address = b.address and i.asset_id = ${asset_id}
       and i.organization_id = ${organization_id})`
-  for (const table of ['balance_change', 'balance_pending', 'balance'] as const)
-    if ((await deleteRows(trx, table, unnamed, limit)) === limit) return false
+  for (const table of ['balance_change', 'balance_pending'] as const) {
+    const worked = { wallets, condition: unnamed, order, limit }
+    if ((await deleteOfWallets(trx, table, worked)) === limit) return false
+  }
+  const balances = {
+    ...{ wallets, limit },
+    // Follows from the token, and leads to the index.
+    condition: sql`b.contract_address = (
+      select contract_address from asset where asset_id = ${asset_id}) and ${unnamed}`,
+    order: sql`b.contract_address, b.create_time`,
+  }
+  if ((await deleteOfWallets(trx, 'balance', balances)) === limit) return false
   await trx.deleteFrom('token_rule').where('rule_id', '=', rule_id).execute()
   return true
 }

@@ -65,15 +65,24 @@ export const listWallets = async (
   { organization_id, network_id }: WalletScope,
   { after, limit }: { after?: string | undefined; limit: number },
 ): Promise<WalletRow[]> => {
-  const page = db
+  // As a range of `wallet_list`. With equal signs, the order is that of the ids alone, by which the planner may pass the wallets
+  // of all organizations.
+  const own = sql`${organization_id}::uuid, ${network_id}::int2`
+  return await db
     .selectFrom('wallet')
     .selectAll()
-    .where('organization_id', '=', organization_id)
-    .where('network_id', '=', network_id)
+    .where(
+      after
+        ? sql<boolean>`(organization_id, network_id, wallet_id) > (${own}, ${after}::uuid)`
+        : sql<boolean>`(organization_id, network_id) >= (${own})`,
+    )
+    .where(sql<boolean>`(organization_id, network_id) <= (${own})`)
     .where('remove_time', 'is', null)
+    .orderBy('organization_id')
+    .orderBy('network_id')
     .orderBy('wallet_id')
     .limit(limit)
-  return await (after ? page.where('wallet_id', '>', after) : page).execute()
+    .execute()
 }
 
 /** How many wallets a chain has, or one network of it, of all organizations; removed ones do not count. */

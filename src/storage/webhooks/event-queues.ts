@@ -120,7 +120,8 @@ export const listEvents = async <table extends EventTable>(
 
 /**
  * A query for the webhooks of all wallets and of some wallets that meet a condition, in the order of their
- * ids. In two parts, each one look into the index: an organization may have a webhook for every wallet.
+ * ids. In two parts, each one look into the index: an organization may have a webhook for every wallet. The first part is
+ * ordered by its wallet too, because to the planner `is null` is no constant.
  */
 export const webhooksWhere = (
   condition: RawBuilder<unknown>,
@@ -129,7 +130,7 @@ export const webhooksWhere = (
 ): RawBuilder<unknown> => sql`
   select * from (
     (select * from webhook where ${condition} and wallet_id is null
-      order by webhook_id limit ${limit})
+      order by wallet_id, webhook_id limit ${limit})
     union all
     (select * from webhook where ${condition} and wallet_id = any(${wallet_ids})
       order by webhook_id limit ${limit})) both_parts

@@ -116,12 +116,13 @@ export const findWebhooks = async (
   const organizations = [...new Set(events.map(({ organization_id }) => organization_id))]
   const wallets = [...new Map(events.map((event) => [event.wallet_id, event])).values()]
   const wanted = sql`network_id = ${network_id} and (events is null or ${kind} = any(events))`
-  // In two parts, each one look into the index: an organization may have a webhook for every wallet.
+  // In two parts, each one look into the index: an organization may have a webhook for every wallet. The first part is ordered
+  // by its wallet too, because to the planner `is null` is no constant: by the id alone it reads the webhooks of all tenants.
   const { rows } = await sql<WatchingWebhook>`${sql.raw(prepared)}
     select w.* from unnest(${organizations}::uuid[]) o (organization_id), lateral (
       select webhook_id, organization_id, wallet_id, confirmation from webhook
       where ${wanted} and organization_id = o.organization_id and wallet_id is null
-      order by webhook_id limit ${limit}::int8) w
+      order by wallet_id, webhook_id limit ${limit}::int8) w
     union all
     select w.* from unnest(${wallets.map(({ organization_id }) => organization_id)}::uuid[],
         ${wallets.map(({ wallet_id }) => wallet_id)}::uuid[]) o (organization_id, wallet_id), lateral (

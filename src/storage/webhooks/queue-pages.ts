@@ -9,37 +9,37 @@ import { queuesAlone } from './queue-locks.ts'
 /** Rows of one page. */
 export const queuePage = 1_000
 
-// The index of what is due begins with the organization.
+// Both in the order of their index: without it the planner may read the table from its start for each page. The index of what
+// is due begins with the organization.
+const inDueOrder = sql`next_attempt_time, sequence`
+const inStoppedOrder = sql`sequence`
 const isDue = (webhook_id: string) => sql`next_attempt_time is not null
   and organization_id = (select organization_id from webhook where webhook_id = ${webhook_id})`
 const isStopped = (...states: string[]) =>
   sql`next_attempt_time is null and webhook_status = any(${states}::text[])`
 
-/** Changes a page of a queue, the lowest numbers of stopped ones first, and says how many rows that were. */
+/** Changes a page of a queue, in the order of an index, and says how many rows that were. */
 const changePage = async (
   trx: Db,
   webhook_id: string,
-  {
-    set,
-    where,
-    order = sql``,
-  }: Record<'set' | 'where', RawBuilder<unknown>> & {
-    order?: RawBuilder<unknown>
-  },
+  { set, where, order }: Record<'set' | 'where' | 'order', RawBuilder<unknown>>,
 ): Promise<number> => {
   // The lock of the queue before its rows, as every writer of queues (`queue-locks.ts`).
   await queuesAlone([webhook_id]).execute(trx)
   const { numAffectedRows = 0n } = await sql`
     update delivery_queue set ${set} where ctid = any(array(
       select ctid from delivery_queue
-      where webhook_id = ${webhook_id} and ${where} ${order} limit ${queuePage}))`.execute(trx)
+      where webhook_id = ${webhook_id} and ${where} order by ${order} limit ${queuePage}))`.execute(
+    trx,
+  )
   return Number(numAffectedRows)
 }
 
 /** Holds back what is not delivered; says whether more is left. */
 export const holdQueue = async (trx: Db, webhook_id: string): Promise<boolean> => {
   const set = sql`webhook_status = 'WEBHOOK_STATUS_ON_HOLD', next_attempt_time = null`
-  return (await changePage(trx, webhook_id, { set, where: isDue(webhook_id) })) === queuePage
+  const page = { set, where: isDue(webhook_id), order: inDueOrder }
+  return (await changePage(trx, webhook_id, page)) === queuePage
 }
 
 // A change of a webhook has a page every few milliseconds.
@@ -73,15 +73,14 @@ export const releaseQueue = async (trx: Db, webhook_id: string, now: Date): Prom
   await sql`update webhook set update_time = ${now} where webhook_id = ${webhook_id}`.execute(trx)
   const set = sql`webhook_status = 'WEBHOOK_STATUS_PENDING', next_attempt_time = ${now}, retry_step = 0`
   const where = isStopped('WEBHOOK_STATUS_ON_HOLD', 'WEBHOOK_STATUS_FAILED')
-  const order = sql`order by sequence`
-  return (await changePage(trx, webhook_id, { set, where, order })) === queuePage
+  return (await changePage(trx, webhook_id, { set, where, order: inStoppedOrder })) === queuePage
 }
 
 /** Makes due what waits for its next attempt; says whether more is left. */
 export const restartQueue = async (trx: Db, webhook_id: string, now: Date): Promise<boolean> => {
   const set = sql`next_attempt_time = ${now}, retry_step = 0`
   const where = sql`${isDue(webhook_id)} and next_attempt_time > ${now}`
-  return (await changePage(trx, webhook_id, { set, where })) === queuePage
+  return (await changePage(trx, webhook_id, { set, where, order: inDueOrder })) === queuePage
 }
 
 /** Ends a page of what is not delivered and never will be: says how many rows that were, and whether more are left. */
@@ -92,18 +91,20 @@ export const endQueue = async (
   // What the tracker has in hand it drops itself, because it is no longer needed; to wait for it
   // here would be to wait in a circle.
   const { numAffectedRows = 0n } = await sql`
-    delete from delivery where webhook_history_id in (
-      select d.webhook_history_id from webhook w
-      join delivery d on d.network_id = w.network_id and d.organization_id = w.organization_id
-        and d.webhook_id = w.webhook_id and d.due_block is not null
-      where w.webhook_id = ${webhook_id} limit ${queuePage}
-      for update of d skip locked)`.execute(trx)
+    delete from delivery where webhook_history_id = any(array(
+      select webhook_history_id from delivery
+      where network_id = (select network_id from webhook where webhook_id = ${webhook_id})
+        and organization_id = (select organization_id from webhook where webhook_id = ${webhook_id})
+        and webhook_id = ${webhook_id} and due_block is not null
+      order by due_block limit ${queuePage} for update skip locked))`.execute(trx)
   const set = sql`webhook_status = 'WEBHOOK_STATUS_FAILED', next_attempt_time = null`
   // In two parts, one for each index.
   const counts = [
     Number(numAffectedRows),
-    await changePage(trx, webhook_id, { set, where: isDue(webhook_id) }),
-    await changePage(trx, webhook_id, { set, where: isStopped('WEBHOOK_STATUS_ON_HOLD') }),
+    await changePage(trx, webhook_id, { set, where: isDue(webhook_id), order: inDueOrder }),
+    await changePage(trx, webhook_id, {
+      ...{ set, where: isStopped('WEBHOOK_STATUS_ON_HOLD'), order: inStoppedOrder },
+    }),
   ]
   return {
     count: counts.reduce((sum, count) => sum + count),

@@ -156,7 +156,7 @@ export const removeEvents = async (db: Db, limit: number): Promise<boolean> => {
     delete from delivery where webhook_history_id = any(array(
       select webhook_history_id from delivery
       where webhook_id = ${sink.webhook_id} and sequence is not null
-      limit ${limit} for update skip locked))`.execute(db)
+      order by sequence limit ${limit} for update skip locked))`.execute(db)
   // The row of the sink goes last: it names the events that are still to be deleted.
   if (numAffectedRows > 0n) return true
   await sql`delete from sink where webhook_id = ${sink.webhook_id}`.execute(db)

@@ -89,11 +89,14 @@ export const listWebhooks = async (
   const { wallet_id, webhook_id, after, limit } = filter
   const { rows } = await sql<ListedWebhook>`
     select w.*, r.success_rate, f.failed_count from (
-      select * from webhook
-      where organization_id = ${organization_id} and network_id = ${network_id} and sink is null
-        ${wallet_id ? sql`and wallet_id = ${wallet_id}` : sql``}
-        ${webhook_id ? sql`and webhook_id = ${webhook_id}` : sql``}
-        ${after ? sql`and webhook_id > ${after}` : sql``}
+      select * from (
+        select * from webhook
+        where organization_id = ${organization_id} and network_id = ${network_id} and sink is null
+          ${wallet_id ? sql`and wallet_id = ${wallet_id}` : sql``}
+          ${webhook_id ? sql`and webhook_id = ${webhook_id}` : sql``}
+          ${after ? sql`and webhook_id > ${after}` : sql``}
+        -- A boundary for the planner: in the order of their ids it reads the webhooks of all tenants.
+        offset 0) own
       order by webhook_id limit ${limit}) w
     left join lateral (
       select avg(case when q.webhook_history_id is null then 1 when exists (
