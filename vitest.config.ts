@@ -169,6 +169,8 @@ export default defineConfig({
         test: {
           name: 'unit',
           pool: 'threads',
+          // Some wait for sockets and time limits.
+          maxWorkers: 3,
           setupFiles: seeded,
           // Modules hold no state. Loading them for every file took a third of the time.
           isolate: false,

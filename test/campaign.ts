@@ -18,7 +18,7 @@ const campaigns = [
   ['faults/rolling.ts', '--balancer', 'nginx', '--requests', '20000', '--restarts', '6'],
   // To a next version and back, two versions side by side.
   ['faults/upgrade.ts', '--requests', '8000'],
-  // An hour on ten processes that are replaced by a next version; three minutes of it with each fault are in the tests.
+  // An hour on ten processes that are replaced by a next version; two minutes of it with each fault are in the tests.
   ['faults/cluster.ts', '--seconds', '3600', '--seed', '2', '--next'],
   // The history of 200 seeds, each checked when its load is over.
   ['faults/cluster.ts', '--seconds', '15', '--seeds', '200', '--seed', '3'],
@@ -48,6 +48,8 @@ const campaigns = [
   ['faults/sender-model.ts', '--seeds', '300', '--seed', '1'],
   ['faults/sender-kill.ts', '--points', '100'],
   ['faults/ton-seeds.ts', '--seeds', '100', '--seed', '1'],
+  // 10,000 mutated checkpoints of Sui.
+  vitest('integration', 'test/chains/sui/mutated.test.ts'),
   ['faults/ton-mutated.ts', '--blocks', '10000', '--seed', '1'],
   ['faults/evm-mutated.ts', '--blocks', '10000', '--seed', '1'],
   ['faults/polkadot-mutated.ts', '--blocks', '10000', '--seed', '1'],
@@ -78,6 +80,7 @@ for (const [file = '', ...args] of campaigns) {
       FEED_SCRIPTS: '500',
       BRANCH_SCRIPTS: '500',
       RELOAD_REQUESTS: '10000',
+      SUI_MUTATED: '10000',
       FRONT_RUNS: '20000',
       BAD_REQUESTS: '1200',
       SECURITY_KILLS: '10',

@@ -8,7 +8,7 @@ const anvil = await startWorldAnvil()
 afterAll(anvil.stop)
 
 it('all kinds of transfers, forks, a killed tracker and a killed database: the lists match the blocks', async () => {
-  const outcome = await runEvmWorld({ ...database, anvil }, { seed: 4, steps: 4, deadly: true })
+  const outcome = await runEvmWorld({ ...database, anvil }, { seed: 4, steps: 3, deadly: true })
   expect(outcome.kills).toBeGreaterThan(0)
   expect(outcome.database_kills).toBeGreaterThan(0)
   expect(outcome.transfers).toBeGreaterThan(20)

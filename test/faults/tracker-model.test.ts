@@ -30,7 +30,7 @@ it.each<[service: WalletService, seed: number]>([
 ])(
   '%s agrees with the model after rewinds below the stored blocks, seed %i',
   async (service, seed) => {
-    const outcome = await runModel(db, { service, seed, steps: 40, rewinds: 0.08 })
+    const outcome = await runModel(db, { service, seed, steps: 24, rewinds: 0.08 })
     expect(outcome.compared).toBeGreaterThan(3)
     expect(outcome.rewinds).toBeGreaterThan(0)
   },

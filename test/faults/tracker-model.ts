@@ -26,18 +26,23 @@ export const runModel = async (
     seed,
     steps,
     rewinds = 0,
+    settles,
   }: {
     service: WalletService
     seed: number
     steps: number
     /** The share of the steps in which the tracker is rewound. */
     rewinds?: number
+    /**
+     * The share of the steps after which balances are read, where it is not the usual one. Then nothing moves from time to time
+     * until every wallet has its confirmations: a reading that was forgotten is not made up for by the next movement.
+     */
+    settles?: number
   },
 ): Promise<ModelOutcome> => {
   const random = createRandom(seed)
   const world = await createWorld(db, {
-    service,
-    random,
+    ...{ service, random, settles },
     network: `model-${service}-${seed}${rewinds > 0 ? '-rewound' : ''}`,
   })
   let compared = 0
@@ -59,7 +64,9 @@ export const runModel = async (
     await world.run({ steps: 1 + world.pick(6), deadly: true, afterEach })
     if (world.chance(0.3)) await world.refill({ deadly: true })
     if (rewinds > 0 && world.chance(rewinds)) await world.rewind({ deadly: true })
-    if (world.chance(0.5)) continue
+    const isRest = settles !== undefined && step % 8 === 7
+    if (isRest) world.rest(40)
+    else if (world.chance(0.5)) continue
     if (world.chance(0.5)) await world.refill()
     await world.run({ afterEach })
     fail(await compareWorld(db, world))
@@ -88,6 +95,7 @@ if (import.meta.main) {
           ...{ service, seed, steps },
           // Not in all: after a rewind less is asked of balances for some time.
           rewinds: seed % 3 === 0 ? 0.08 : 0,
+          ...(seed % 4 === 3 && { settles: 0.1 }),
         })
         const { compared, crashes, blocks, refills, rewinds } = outcome
         sum.runs++

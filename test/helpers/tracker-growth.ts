@@ -71,6 +71,12 @@ export const createGrowth = (
   }
   /** The heads of branches that were left, which may come back. */
   const left: BlockRef[] = []
+  /** So many blocks in which nothing moves: what was forgotten is not read because of a later movement. */
+  const rest = (blocks: number) => {
+    for (let more = blocks; more > 0; more--) chain.mine([])
+    // They are too far behind.
+    left.length = 0
+  }
   const leave = () => {
     const { number, hash } = chain.canonical().at(-1)!
     left.push({ number, hash })
@@ -105,5 +111,5 @@ export const createGrowth = (
     chain.resume(head)
     if (chance(0.5)) grow()
   }
-  return { grow, fork, comeBack, isSpoiled }
+  return { grow, rest, fork, comeBack, isSpoiled }
 }

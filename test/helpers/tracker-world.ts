@@ -32,7 +32,18 @@ const none = Buffer.alloc(0)
 /** Makes a world in which everything follows from the random numbers. */
 export const createWorld = async (
   db: Db,
-  { service, random, network }: { service: WalletService; random: () => number; network: string },
+  {
+    service,
+    random,
+    network,
+    settles = 0.5,
+  }: {
+    service: WalletService
+    random: () => number
+    network: string
+    /** The share of the steps before the head after which balances are read. With few, branches change between two readings. */
+    settles?: number | undefined
+  },
 ) => {
   const pick = (count: number) => Math.floor(random() * count)
   const chance = (share: number) => random() < share
@@ -99,12 +110,21 @@ export const createWorld = async (
   let repairs = 0
   const dice = { random, pick, chance }
   const moved = { service, tokens, hasRules }
-  const { grow, fork, comeBack, isSpoiled } = createGrowth(bench, moved, dice)
-  const change = createChanges(
+  const { grow, rest, fork, comeBack, isSpoiled } = createGrowth(bench, moved, dice)
+  const makeChange = createChanges(
     bench,
     { ...moved, db, callers, now, wallets, first, nextRegistration, run: () => run() },
     dice,
   )
+  const change = async (): Promise<void> => {
+    const depths = () =>
+      wallets.map(({ confirmation, isRemoved }) => (isRemoved ? -1 : confirmation))
+    const before = depths()
+    await makeChange()
+    const after = depths()
+    // With fewer confirmations, what was not due when everything was read may be due now, and is read next.
+    if (before.some((depth, at) => after[at]! < depth)) summedAt = -1
+  }
 
   const snapshot = (): Snapshot => ({
     addresses: new Map(now.addresses),
@@ -133,6 +153,8 @@ export const createWorld = async (
       processed.set(block_hash, snapshot())
       refilled.set(block.number, cursor.block_number)
       refills++
+      // What was found is not read yet, also where the rest was read at this head.
+      settled = settled.filter((number) => number < cursor.block_number)
     }
     // Somewhere on a branch that was left: nothing was stored since.
     if (!cursor.block_hash.equals(chain.canonical()[cursor.block_number]?.hash ?? none)) return
@@ -221,8 +243,8 @@ export const createWorld = async (
     chain.canonical().length - 1 >= gapEnd + Math.max(own, deepestShallow()) - 1
 
   const reconcileAll = async () => {
-    const page = await pageBalances(db, network_id, { after: undefined, limit: 1_000 })
-    return (await reconcilePage(tools, page, never))?.differences ?? []
+    const { balances } = await pageBalances(db, network_id, { after: undefined, limit: 1_000 })
+    return (await reconcilePage(tools, balances, never))?.differences ?? []
   }
 
   /** Runs the tracker until nothing is left to do, or for some steps; it dies and begins again. */
@@ -242,7 +264,7 @@ export const createWorld = async (
       let isAtHead = false
       try {
         more = await step()
-        if (!more || chance(0.5)) {
+        if (!more || chance(settles)) {
           while ((await settleBalances(tools, never)) > 0);
           settled.push((await findCursor(db, network_id))!.block_number)
           isAtHead = true
@@ -374,6 +396,7 @@ export const createWorld = async (
     pick,
     chance,
     grow,
+    rest,
     fork,
     comeBack,
     change,

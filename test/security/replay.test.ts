@@ -19,7 +19,7 @@ it('an event that cannot be run is counted as such, and fails in CI', async () =
 
 it('no accepted request is accepted again after a crash or a restore', async () => {
   const outcome = await runReplays({
-    replays: 120,
+    replays: 60,
     seed: 7,
     // A crash after a restore once let replays through. The campaign has all kinds.
     only: ['rows restored in place', 'files copied back', 'database killed'],
