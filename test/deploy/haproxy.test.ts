@@ -2,10 +2,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
+import { freePort } from '../helpers/free-port.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { read, root } from './expressions.ts'
 import { needTool, runTool } from './tools.ts'
@@ -23,14 +24,6 @@ const startNamed = async (name: string): Promise<number> => {
     server.close()
   })
   return (server.address() as AddressInfo).port
-}
-
-const freePort = async (): Promise<number> => {
-  const server = createTcpServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  return port
 }
 
 it('accepts the configuration', (context) => {

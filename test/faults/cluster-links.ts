@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { readdir, readFile, readlink } from 'node:fs/promises'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import { freePort } from '../helpers/free-port.ts'
 
 /** Which way the bytes of a cut connection are lost: to the server, from it, or both. */
 export type Way = 'both' | 'to' | 'from'
@@ -21,6 +22,7 @@ type Connection = { socket: Socket; target: Socket; cut: Way | undefined }
 
 /** Listens on the loopback interface and passes bytes on. */
 export async function createLink(to: { port: number } | { path: string }): Promise<Link> {
+  const port = await freePort()
   const connections = new Set<Connection>()
   let cut: { way: Way; pid: number | undefined } | undefined
   const wayOf = async (socket: Socket): Promise<Way | undefined> => {
@@ -54,7 +56,7 @@ export async function createLink(to: { port: number } | { path: string }): Promi
       if (cut) connection.cut = way
       pass()
     })
-  }).listen(0, '127.0.0.1')
+  }).listen(port, '127.0.0.1')
   await once(server, 'listening')
   const reset = (some: Iterable<Connection>) => {
     for (const connection of [...some]) {
@@ -63,7 +65,6 @@ export async function createLink(to: { port: number } | { path: string }): Promi
       connection.target.destroy()
     }
   }
-  const { port } = server.address() as AddressInfo
   return {
     port,
     shut: () => void server.close(),

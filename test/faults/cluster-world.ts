@@ -9,8 +9,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Anvil, startAnvil } from '../../devnet/anvil/anvil.ts'
 import tokens from '../../devnet/contracts/tokens.json' with { type: 'json' }
-import { findProgram, freePort } from '../helpers/brokers.ts'
+import { findProgram } from '../helpers/brokers.ts'
 import { bundledService } from '../helpers/bundle.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { type KillableDatabase, startKillableDatabase } from '../helpers/killable-database.ts'
 import { type PgBouncer, startPgBouncer } from '../helpers/pgbouncer.ts'
 import { type RedisServer, startRedis } from '../helpers/redis.ts'
@@ -257,6 +258,8 @@ limits: { replicas: ${counts.gateway ?? 1} }
       await writeFile(join(home, 'portolan.yaml'), configOf(`http://127.0.0.1:${links.node.port}`))
       const url = (link: Link) => `postgres://${user}@127.0.0.1:${link.port}/${name}`
       let child: ChildProcess | undefined
+      // The last that it wrote, for the error when it does not become ready.
+      let words = ''
       let cut: readonly Peer[] = []
       const launch = () => {
         child = spawn(process.execPath, [program, 'start', '--roles', role], {
@@ -271,9 +274,16 @@ limits: { replicas: ${counts.gateway ?? 1} }
             PORTOLAN_REDIS__URL: `redis://127.0.0.1:${links.redis.port}`,
             ...(isStrict && { PORTOLAN_REDIS__WHEN_UNREACHABLE: 'refuse' }),
           },
-          stdio: ['ignore', 'ignore', 'inherit'],
+          stdio: ['ignore', 'ignore', 'pipe'],
         })
-        child.once('exit', balancerLink.shut)
+        child.stderr?.on('data', (text) => {
+          words = `${words}${text}`.slice(-2_000)
+          process.stderr.write(text)
+        })
+        child.once('exit', (code, signal) => {
+          words = `${words}it ended: ${code ?? signal}\n`.slice(-2_000)
+          balancerLink.shut()
+        })
       }
       const isReady = () =>
         fetch(`http://127.0.0.1:${port}/ready`, { signal: AbortSignal.timeout(2_000) }).then(
@@ -284,10 +294,15 @@ limits: { replicas: ${counts.gateway ?? 1} }
         launch()
         const look = async () => {
           // As a supervisor does: a start fails while the database is unreachable.
-          if (child?.exitCode !== null) launch()
+          if (child?.exitCode !== null || child.signalCode !== null) launch()
           return await isReady()
         }
-        await waitFor(`${role} ${index} is ready`, look, { timeoutMs: 180_000, everyMs: 500 })
+        await waitFor(`${role} ${index} is ready`, look, {
+          timeoutMs: 180_000,
+          everyMs: 500,
+        }).catch((error: Error) => {
+          throw new Error(`${error.message}; it wrote: ${words}`)
+        })
         await balancerLink.open()
       }
       const end = async (signal: 'SIGTERM' | 'SIGKILL') => {

@@ -2,7 +2,6 @@ import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_proces
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -11,6 +10,7 @@ import pg from 'pg'
 import { Pool } from 'undici'
 import { bundledService } from '../helpers/bundle.ts'
 import { installPackage } from '../helpers/debian.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { embeddedBinaries, startTestServer } from '../helpers/postgres.ts'
 import { authHeaders, type Pair } from '../helpers/signer.ts'
 import { waitFor } from '../helpers/wait-for.ts'
@@ -33,14 +33,6 @@ const hasProgram = (name: Balancer): boolean =>
 export const hasBalancer = async (name: Balancer): Promise<boolean> => {
   if (!hasProgram(name)) await installPackage(name)
   return hasProgram(name)
-}
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  return typeof address === 'object' && address ? address.port : 0
 }
 
 // Without retries of its own: what fails must be seen.

@@ -1,8 +1,9 @@
 import { createServer } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { World, WorldBlock, WorldNode } from '../../src/gateway/testing/feed-world.ts'
+import { freePort } from '../helpers/free-port.ts'
 
 type Call = { id: number; method: string; params: unknown[] }
 
@@ -97,8 +98,8 @@ export async function serveNode(
   })
   const listen = (port: number) =>
     new Promise<void>((resolve) => http.listen(port, '127.0.0.1', resolve))
-  await listen(0)
-  const { port } = http.address() as AddressInfo
+  const port = await freePort()
+  await listen(port)
   const push = (socket: WebSocket, id: string | undefined, result: string) => {
     if (id === undefined) return
     const params = `{"subscription":"${id}","result":${result}}`

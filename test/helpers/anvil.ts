@@ -1,4 +1,5 @@
 import { type Anvil, type AnvilOptions, startAnvil } from '../../devnet/anvil/anvil.ts'
+import { freePort } from './free-port.ts'
 
 /** Several anvils that are nodes of one chain. */
 export type TestChain = {
@@ -20,7 +21,7 @@ const genesisTime = 1_700_000_000
 
 /** Starts anvils with the same genesis that mine only on command. */
 export async function startChain(count: number, options: AnvilOptions = {}): Promise<TestChain> {
-  const start = async (port = 0) => {
+  const start = async (port: number) => {
     const node = await startAnvil({
       ...options,
       port,
@@ -31,7 +32,9 @@ export async function startChain(count: number, options: AnvilOptions = {}): Pro
     await node.call('anvil_setBlockTimestampInterval', [1])
     return node
   }
-  const nodes = await Promise.all(Array.from({ length: count }, () => start()))
+  const nodes = await Promise.all(
+    Array.from({ length: count }, async () => start(await freePort())),
+  )
   const height = async (node: Anvil) => Number(await node.call('eth_blockNumber'))
   const copy = async (from: Anvil, to: Anvil, { withHistory = true } = {}) => {
     await to.call('anvil_loadState', [await from.call('anvil_dumpState', [withHistory])])

@@ -1,11 +1,12 @@
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { installPackage } from './debian.ts'
+import { freePort } from './free-port.ts'
 import { waitFor } from './wait-for.ts'
 
 /** A real broker of a test's own on the loopback interface. */
@@ -19,16 +20,6 @@ export type Broker = {
   pause(): void
   resume(): void
   stop(): Promise<void>
-}
-
-/** A port that was free a moment ago. */
-export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** Finds or installs a program of Debian. Undefined, with the reason printed, where that fails; in CI an error. */

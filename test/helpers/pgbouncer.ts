@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { EmbeddedConnection } from '../../src/storage/embedded/layout.ts'
-import { findProgram, freePort } from './brokers.ts'
+import { findProgram } from './brokers.ts'
+import { freePort } from './free-port.ts'
 import { waitFor } from './wait-for.ts'
 
 /** A PgBouncer in transaction mode before a database. */

@@ -18,10 +18,11 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { freePort } from '../helpers/free-port.ts'
 import { embeddedBinaries } from '../helpers/postgres.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { readStages, runStage } from './dockerfile.ts'
-import { freePort, root } from './installation.ts'
+import { root } from './installation.ts'
 
 const user = 65_532
 // The user without rights of every Debian: `initdb` refuses users without a name.

@@ -6,8 +6,9 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { freePort } from '../helpers/free-port.ts'
 import { waitFor } from '../helpers/wait-for.ts'
-import { freePort, packPackage, root } from './installation.ts'
+import { packPackage, root } from './installation.ts'
 
 // The Node of the machine rather than the project's.
 const path = (process.env.PATH ?? '')
