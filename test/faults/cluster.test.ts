@@ -2,13 +2,13 @@ import { expect, it } from 'vitest'
 import { runCluster } from './cluster.ts'
 import { makeNextVersion } from './next-version.ts'
 
-it('two minutes in which all parts of a cluster fail and are replaced by a next version: nothing is lost or doubled', async () => {
+it('three minutes in which all parts of a cluster fail and are replaced by a next version: nothing is lost or doubled', async () => {
   await using next = await makeNextVersion()
   const events: string[] = []
   const { counts, ...faults } = await runCluster({
-    ...{ seconds: 120, seed: 7, least: 9, next: next.program },
+    ...{ seconds: 180, seed: 7, least: 9, next: next.program },
     // Half the load, and half the restarts: other files run beside this one.
-    ...{ blockSeconds: 2, slower: 2, pauseMs: 4_000 },
+    ...{ blockSeconds: 2, slower: 2, pauseMs: 6_000 },
     onEvent: (text) => events.push(text),
   })
   // A request that failed without a reason is among them.
