@@ -18,7 +18,7 @@ const campaigns = [
   ['faults/rolling.ts', '--balancer', 'nginx', '--requests', '20000', '--restarts', '6'],
   // To a next version and back, two versions side by side.
   ['faults/upgrade.ts', '--requests', '8000'],
-  // An hour on ten processes that are replaced by a next version; two minutes of it with each fault are in the tests.
+  // An hour on ten processes that are replaced by a next version; three minutes of it with each fault are in the tests.
   ['faults/cluster.ts', '--seconds', '3600', '--seed', '2', '--next'],
   // The history of 200 seeds, each checked when its load is over.
   ['faults/cluster.ts', '--seconds', '15', '--seeds', '200', '--seed', '3'],
