@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { tryListen } from '../../src/lib/net/try-listen.ts'
 
 /**
- * A port for a program that is told where to listen, also after a restart. It is outside of the range from which
+ * A port for a program that listens on a given port, also after a restart. It is outside of the range from which
  * the system takes ports (32768 and up on Linux), so no connection and no server on "any port" takes it while the program
  * does not listen. The UDP port of the same number keeps other processes of the tests from choosing it; the
  * system releases it with this process.
