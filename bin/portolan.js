@@ -18,9 +18,9 @@ const major = Number(process.versions.node.split('.')[0])
 const cache = process.env.NODE_COMPILE_CACHE || ownCompileCache()
 // Says that the process above is this program on an older Node.
 const launched = 'PORTOLAN_LAUNCHED'
-// The service has one thread of V8 beside the main one, not four: see `app/cluster/member.ts`, which starts all
-// processes but this one. V8 reads it before any of our code runs.
-const flags = process.argv[2] === 'start' ? ['--v8-pool-size=1'] : []
+// The service has one thread of V8 beside the main one, not four, and a small space for new objects: see
+// `app/cluster/member.ts`, which starts all processes but this one. V8 reads both before any of our code runs.
+const flags = process.argv[2] === 'start' ? ['--v8-pool-size=1', '--max-semi-space-size=8'] : []
 const args = [...flags, own, ...process.argv.slice(2)]
 
 if (major >= 26) {

@@ -5,6 +5,7 @@ import { readFile, rm } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
+import { processFlags } from '../../src/app/cluster/member.ts'
 import type { ConnectionFile } from '../../src/app/connection-file.ts'
 import { copyInitializedDataDir } from '../helpers/initialized-data-dir.ts'
 import { waitFor } from '../helpers/wait-for.ts'
@@ -100,7 +101,7 @@ test.each(ways)(
     await copyInitializedDataDir(dataDir)
     const { child, pid } = await start(dataDir, command)
     const { stdout } = await run('ps', ['-ww', '-o', 'args=', '-p', String(pid)])
-    expect(stdout.split(' ')).toContain('--v8-pool-size=1')
+    expect(stdout.split(' ')).toEqual(expect.arrayContaining([...processFlags]))
     const ended = once(child, 'exit')
     child.kill('SIGKILL')
     await ended

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
+import { processFlags } from '../../src/app/cluster/member.ts'
 import type { ConnectionFile } from '../../src/app/connection-file.ts'
 import { authHeaders, type Pair } from '../helpers/signer.ts'
 import { waitFor } from '../helpers/wait-for.ts'
@@ -195,7 +196,7 @@ export async function startNoisyService(
   }
   const options = scripted ? ['--config', config] : []
   // As the processes of the service that serve requests have it by default (`member.ts`).
-  const args = ['--v8-pool-size=1', main, 'start', ...(scripted ? options : ['--chains', 'c'])]
+  const args = [...processFlags, main, 'start', ...(scripted ? options : ['--chains', 'c'])]
   const service = spawn(process.execPath, args, {
     ...{ cwd: folder, env, stdio: ['ignore', 'ignore', 'inherit'] as const },
   })

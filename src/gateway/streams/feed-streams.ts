@@ -129,7 +129,10 @@ export function createStreams(options: StreamsOptions): Streams {
       createClient({
         subscriptions,
         subscriber,
-        quota: { take: (terms) => takeOne(owner, terms) },
+        quota: {
+          take: (terms) => takeOne(owner, terms),
+          inTurn: (terms, act) => budget.inTurn(owner.organization_id, terms, act),
+        },
       }),
     stop() {
       filters.stop()

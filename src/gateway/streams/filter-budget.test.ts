@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { createCanonical } from '../../chains/evm/canonical/canonical.ts'
@@ -189,4 +190,23 @@ test('whatever clients, filters and nodes do, the budget is what is open: nothin
     }),
     { numRuns: 40 },
   )
+})
+
+test('steps of large filters have a turn each, organizations in rotation, and small ones do not wait', async () => {
+  const { inTurn } = createFilterBudget({ perKey: 1, perOrganization: 1 })
+  const done: string[] = []
+  for (const name of ['a1', 'a2', 'a3', 'b1'])
+    inTurn(name.charAt(0), 1_000, () => {
+      done.push(name)
+    })
+  inTurn('a', 100, () => {
+    done.push('small')
+  })
+  expect(done).toEqual(['small'])
+  const seen: string[] = []
+  for (let left = 4; left > 0; left--) {
+    await turn()
+    seen.push(done.slice(1).join())
+  }
+  expect(seen).toEqual(['a1', 'a1,b1', 'a1,b1,a2', 'a1,b1,a2,a3'])
 })

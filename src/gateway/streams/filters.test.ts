@@ -5,7 +5,7 @@ import { systemIds } from '../../lib/ids.ts'
 import { silentLog } from '../../lib/log.ts'
 import { createWorld, type WorldLog } from '../testing/feed-world.ts'
 import { createStreams } from './feed-streams.ts'
-import { createFilterBudget } from './filter-budget.ts'
+import { createFilterBudget, type FilterBudget } from './filter-budget.ts'
 import { createFilters } from './filters.ts'
 import { createLogIndex } from './log-index.ts'
 import type { Session } from './session.ts'
@@ -16,7 +16,12 @@ const log: WorldLog = { address: `0x${'1'.repeat(40)}`, topics: [] }
 
 /** Filters on a feed that a test moves manually. */
 const createBench = (
-  limits: { maxPerKey?: number; maxChanges?: number; maxBytes?: number } = {},
+  limits: {
+    maxPerKey?: number
+    maxChanges?: number
+    maxBytes?: number
+    budget?: FilterBudget
+  } = {},
 ) => {
   const clock = createFakeClock()
   const index = createLogIndex<LogListener>()
@@ -188,4 +193,36 @@ test('an invalid id is reported as not found', () => {
   const { call } = createBench()
   expect(call('uninstallFilter', [''])).toBe(false)
   expect(call('getFilterChanges', [''])).toMatchObject({ code: -32000 })
+})
+
+test('a large filter is made in steps, counts from the first, and is not made when the streams stop meanwhile', async () => {
+  const steps: (() => void)[] = []
+  const all = createFilterBudget({ perKey: 1_500, perOrganization: 1_500 })
+  const budget = {
+    ...all,
+    inTurn: (_: string, terms: number, act: () => void) =>
+      terms > 200 ? void steps.push(act) : act(),
+  }
+  const { call, filters, index } = createBench({ budget })
+  const address = Array.from({ length: 1_000 }, (_, at) => `0x${at.toString(16).padStart(40, '0')}`)
+  const answers: { ok: boolean; text: string }[] = []
+  const begin = () => {
+    const session = { principal: owner } as Session
+    const args = [{ address }]
+    filters.dispatch({ name: 'eth_newFilter' } as never, { args } as never, session, (answer) => {
+      answers.push(answer)
+    })
+  }
+  begin()
+  begin()
+  expect(answers).toMatchObject([{ ok: false, refusal: { reason: 'TOO_MANY_OPEN' } }])
+  while (steps.length > 0) steps.shift()!()
+  expect(filters.size()).toBe(1)
+  expect(call('uninstallFilter', [JSON.parse(answers[1]!.text)], owner.credential_id)).toBe(true)
+  expect([index.size(), all.used().keys.size]).toEqual([0, 0])
+  begin()
+  filters.stop()
+  while (steps.length > 0) steps.shift()!()
+  expect(answers[2]).toMatchObject({ ok: false })
+  expect([filters.size(), index.size(), all.used().keys.size]).toEqual([0, 0, 0])
 })

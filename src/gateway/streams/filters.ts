@@ -10,7 +10,7 @@ import type { Ids } from '../../lib/ids.ts'
 import { answered, type Dispatch, failed, type OnAnswer, refused } from '../rpc/answer.ts'
 import { findRangeProblem, type LogFilter } from '../rpc/check-filter.ts'
 import { refuse } from '../rpc/rpc-error.ts'
-import { compileLogQuery } from '../rpc/topics.ts'
+import { compileLogQuery, type LogQuery } from '../rpc/topics.ts'
 import type { Feed } from './feed.ts'
 import type { FeedBlock } from './feed-block.ts'
 import { type FilterBudget, type Owner, termsOf, termsOfOne } from './filter-budget.ts'
@@ -60,6 +60,9 @@ type FilterKind = Pick<Filter, 'kind' | 'take' | 'given' | 'close'>
 /** What a key holds: the number of its filters, and the bytes of logs that they have gathered. */
 type Holder = { filters: number; bytes: number }
 
+/** A filter that is counted, and may still be made. */
+type Admitted = { owner: string; holder: Holder; release(): void; done: OnAnswer }
+
 /** Makes the filters. */
 export function createFilters(options: {
   feed(): Feed
@@ -99,9 +102,7 @@ export function createFilters(options: {
   const drop = (filter: Filter) => {
     if (!filters.delete(filter.id)) return
     filter.close()
-    filter.release()
-    const owner = owners.get(filter.owner)
-    if (owner && --owner.filters === 0) owners.delete(filter.owner)
+    giveBack(filter)
   }
 
   const use = (filter: Filter) => {
@@ -125,17 +126,34 @@ export function createFilters(options: {
     isSweeping = false
   }
 
-  const add = (who: Owner, terms: number, make: (holder: Holder) => FilterKind, done: OnAnswer) => {
+  /** Counts a filter against the limits; what then adds it may be called later. */
+  const admit = (who: Owner, terms: number, done: OnAnswer): Admitted | undefined => {
     const owner = who.credential_id
     const holder = owners.get(owner) ?? { filters: 0, bytes: 0 }
-    if (holder.filters >= maxPerKey) return done(tooMany)
+    if (holder.filters >= maxPerKey) {
+      done(tooMany)
+      return undefined
+    }
     const release = budget.take(who, terms)
-    if ('reason' in release) return done(refused(release))
+    if ('reason' in release) {
+      done(refused(release))
+      return undefined
+    }
     // Counted before the feed has begun: concurrent requests of one key cannot exceed its limit.
     holder.filters++
     owners.set(owner, holder)
+    return { owner, holder, release, done }
+  }
+
+  const giveBack = ({ owner, release }: Pick<Filter, 'owner' | 'release'>) => {
+    release()
+    const holder = owners.get(owner)
+    if (holder && --holder.filters === 0) owners.delete(owner)
+  }
+
+  const add = ({ owner, release, done }: Admitted, kind: FilterKind) => {
     const id = newId(ids)
-    const filter: Filter = { ...make(holder), id, owner, release, used: clock.now() }
+    const filter: Filter = { ...kind, id, owner, release, used: clock.now() }
     filters.set(id, filter)
     if (!isSweeping) void sweep()
     whenBegun({ feed: feed(), ...(filter.kind === 'pending' && { pending }) }, (isBegun) => {
@@ -159,12 +177,30 @@ export function createFilters(options: {
     const problem = findRangeProblem(given)
     if (problem)
       return done(refused(refuse('INVALID_PARAMS', `parameter 1 (filter) ${problem}`, filterData)))
-    add(
-      owner,
-      termsOf(given),
-      (holder) => logFilter({ given, holder, feed: feed(), index, maxChanges, maxBytes }),
-      done,
-    )
+    const terms = termsOf(given)
+    const admitted = admit(owner, terms, done)
+    if (!admitted) return
+    const step = (act: () => void) =>
+      budget.inTurn(owner.organization_id, terms, () => {
+        if (!stopped.signal.aborted) return act()
+        giveBack(admitted)
+        done(failed('ABORTED'))
+      })
+    step(() => {
+      const query = compileLogQuery(given)
+      const { holder } = admitted
+      step(() =>
+        add(
+          admitted,
+          logFilter({ given, query, holder, feed: feed(), index, maxChanges, maxBytes }),
+        ),
+      )
+    })
+  }
+
+  const addSmall = (owner: Owner, make: () => FilterKind, done: OnAnswer) => {
+    const admitted = admit(owner, termsOfOne, done)
+    if (admitted) add(admitted, make())
   }
 
   const takeChanges = (filter: Filter | undefined, done: OnAnswer) => {
@@ -182,14 +218,9 @@ export function createFilters(options: {
       const owner = principal.credential_id
       switch (name.slice(name.indexOf('_') + 1)) {
         case 'newBlockFilter':
-          return add(principal, termsOfOne, () => blockFilter(feed(), blocks), done)
+          return addSmall(principal, () => blockFilter(feed(), blocks), done)
         case 'newPendingTransactionFilter':
-          return add(
-            principal,
-            termsOfOne,
-            () => pendingFilter(feed(), pending, transactions),
-            done,
-          )
+          return addSmall(principal, () => pendingFilter(feed(), pending, transactions), done)
         case 'newFilter':
           return addLogFilter(principal, args[0] as LogFilter, done)
         case 'getFilterChanges':
@@ -252,13 +283,14 @@ const pendingFilter = (feed: Feed, pending: Demand, transactions: Changes): Filt
 /** Gathers the texts of the logs that match. */
 function logFilter(options: {
   given: LogFilter
+  query: LogQuery
   holder: Holder
   feed: Feed
   index: LogIndex<LogListener>
   maxChanges: number
   maxBytes: number
 }): FilterKind {
-  const { given, holder, feed, index, maxChanges, maxBytes } = options
+  const { given, query, holder, feed, index, maxChanges, maxBytes } = options
   // Blocks before the filter was made are not its changes, also when their logs arrive later.
   const since = feed.order()
   let logs: RawJson[] = []
@@ -270,7 +302,7 @@ function logFilter(options: {
     bytes = 0
   }
   const listener: LogListener = {
-    query: compileLogQuery(given),
+    query,
     notify(text, { order }) {
       if (order <= since || isFull) return
       // A full filter is gone at the next poll: a gap in its changes would go unnoticed.

@@ -11,7 +11,11 @@ const address = (value: number) => `0x${value.toString(16).padStart(40, '0')}`
 const addresses = (count: number, from = 0) =>
   Array.from({ length: count }, (_, index) => address(from + index))
 
-const createBench = (quota: Quota) => {
+const createBench = ({
+  take,
+  inTurn = (_, act) => act(),
+}: Partial<Quota> & Pick<Quota, 'take'>) => {
+  const quota = { take, inTurn }
   const live = new Set<string>()
   let next = 0
   const subscriptions = {
@@ -70,4 +74,42 @@ test('a few small subscriptions end with their connection at once', () => {
   for (let count = 0; count < 20; count++) subscribe({ address: address(count) })
   client.stop()
   expect(live.size).toBe(0)
+})
+
+test('a large subscription is made in steps, and one whose connection closes meanwhile takes nothing', async () => {
+  const steps: (() => void)[] = []
+  let held = 0
+  const { client, live } = createBench({
+    take: (terms) => {
+      held += terms
+      return () => {
+        held -= terms
+      }
+    },
+    inTurn: (_, act) => steps.push(act),
+  })
+  const answers: Answer[] = []
+  const subscribe = (from: number) => {
+    const call = {
+      ...{ method: 'eth_subscribe', args: ['logs', { address: addresses(1_000, from) }] },
+    } as unknown as RpcCall
+    const method = { name: 'evm_subscribe' } as Parameters<typeof client.dispatch>[0]
+    client.dispatch(method, call, {} as Session, (answer) => answers.push(answer))
+  }
+  const finish = (count: number) => {
+    for (; count > 0; count--) steps.shift()!()
+  }
+  subscribe(0)
+  expect([answers.length, live.size, held]).toEqual([0, 0, 1_010])
+  finish(3)
+  expect([answers.length, live.size, held]).toEqual([1, 1, 1_010])
+  subscribe(1_000)
+  finish(2)
+  expect(held).toBe(2_020)
+  client.stop()
+  for (let left = 10; left > 0; left--) await turn()
+  expect([answers.length, live.size, held]).toEqual([1, 0, 1_010])
+  finish(1)
+  expect(answers[1]).toMatchObject({ ok: false })
+  expect([answers.length, live.size, held, steps.length]).toEqual([2, 0, 0, 0])
 })

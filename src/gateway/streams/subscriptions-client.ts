@@ -27,7 +27,11 @@ export type Client = {
 }
 
 /** What a key may have, over all its connections: a refusal, or what gives it back. */
-export type Quota = { take(terms: number): (() => void) | Refusal }
+export type Quota = {
+  take(terms: number): (() => void) | Refusal
+  /** Does one step of making a subscription, in a turn of its own where it is large. */
+  inTurn(terms: number, act: () => void): void
+}
 
 /** What a subscription holds until it ends. */
 type Holding = { name: string; key: string; terms: number; release(): void }
@@ -108,15 +112,27 @@ export function createClient(options: {
     // filter is compiled: a key that has reached its quota must not cost that work.
     const release = quota.take(terms)
     if ('reason' in release) return done(refused(release))
-    const topic: Topic =
-      asked.name === 'logs' ? { name: 'logs', query: compileLogQuery(asked.filter) } : asked
-    const method = name.replace(/_subscribe$/, '_subscription')
-    const key = `${method} ${keyOfTopic(topic)}`
-    const held = { name: topic.name, key, terms, release }
-    const order = { method, key: `${countOf(key)} ${key}` }
-    if (from !== undefined && (topic.name === 'newHeads' || topic.name === 'logs'))
-      return resume(topic, order, held, from.toLowerCase(), done)
-    begin(subscriptions.add(subscriber, topic, order), topic, held, done)
+    const step = (act: () => void) =>
+      quota.inTurn(terms, () => {
+        if (!isStopped) return act()
+        release()
+        done(failed('ABORTED'))
+      })
+    step(() => {
+      const topic: Topic =
+        asked.name === 'logs' ? { name: 'logs', query: compileLogQuery(asked.filter) } : asked
+      const method = name.replace(/_subscribe$/, '_subscription')
+      step(() => {
+        const key = `${method} ${keyOfTopic(topic)}`
+        step(() => {
+          const held = { name: topic.name, key, terms, release }
+          const order = { method, key: `${countOf(key)} ${key}` }
+          if (from !== undefined && (topic.name === 'newHeads' || topic.name === 'logs'))
+            return resume(topic, order, held, from.toLowerCase(), done)
+          begin(subscriptions.add(subscriber, topic, order), topic, held, done)
+        })
+      })
+    })
   }
 
   /** Answers once nothing that comes later can be missed. */
