@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { processFlags } from '../src/app/cluster/member.ts'
+import { oneHelper } from '../src/app/cluster/member.ts'
 import { embeddedBinaries, systemBinaries } from '../test/helpers/postgres.ts'
 import { type BenchDatabase, startBenchDatabase } from './lib/bench-database.ts'
 import { table, writeSection } from './lib/results.ts'
@@ -45,9 +45,7 @@ const withDatabase = async <result>(
 
 async function catchUp(task: CatchUpTask): Promise<CatchUpDone[]> {
   // As the processes of the service.
-  const child = fork(join(import.meta.dirname, 'tracker-process.ts'), {
-    execArgv: [...processFlags],
-  })
+  const child = fork(join(import.meta.dirname, 'tracker-process.ts'), { execArgv: [oneHelper] })
   const all: CatchUpDone[] = []
   child.on('message', (done) => all.push(done as CatchUpDone))
   child.send(task)

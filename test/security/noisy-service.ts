@@ -196,7 +196,12 @@ export async function startNoisyService(
   }
   const options = scripted ? ['--config', config] : []
   // As the processes of the service that serve requests have it by default (`member.ts`).
-  const args = [...processFlags, main, 'start', ...(scripted ? options : ['--chains', 'c'])]
+  const args = [
+    ...processFlags(['api']),
+    main,
+    'start',
+    ...(scripted ? options : ['--chains', 'c']),
+  ]
   const service = spawn(process.execPath, args, {
     ...{ cwd: folder, env, stdio: ['ignore', 'ignore', 'inherit'] as const },
   })

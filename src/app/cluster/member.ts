@@ -8,7 +8,7 @@ import { dirname, extname, join } from 'node:path'
 import type { Log } from '../../lib/log.ts'
 import { type Channel, createChannel, type Handlers } from './channel.ts'
 import type { StartedMessage, StartMessage } from './messages.ts'
-import type { PartPlan } from './part.ts'
+import { type PartPlan, requestRoles } from './part.ts'
 import { returnPassedConnections } from './passed-connections.ts'
 
 /** A process of the service. */
@@ -33,14 +33,23 @@ const startTimeoutMs = 120_000
  * V8 collects garbage with four more threads in each process, at the priority of the main thread. There are as many
  * processes as cores, so they took its core in turns of 4 ms each. With one thread a forwarded block took 101 and 81 µs of
  * CPU instead of 137 and 135 (two cores, two runs each), and the p99 of calls was a sixth to a third lower.
- *
+ */
+export const oneHelper = '--v8-pool-size=1'
+
+/**
  * By default the space for new objects grows to 32 MiB where much of it survives, and a collection then copies for up to 20 ms:
  * the addresses of subscriptions, thousands of connections. With 8 MiB the p99 of the others' operations was 3.9 ms beside
- * bodies of 4 MiB instead of 12, 4.9 beside idle connections instead of 18, 5 beside subscriptions instead of 22.
- *
- * `bin/portolan.js` gives both to the first process.
+ * bodies of 4 MiB instead of 12, 4.9 beside idle connections instead of 18, 5 beside subscriptions instead of 22. A process
+ * that only follows chains keeps the default: catching up took 3 % more CPU with 8 MiB, database included (12 runs of 2,000 blocks).
  */
-export const processFlags: readonly string[] = ['--v8-pool-size=1', '--max-semi-space-size=8']
+const shortCollections = '--max-semi-space-size=8'
+
+/**
+ * The flags of V8 for a process with these roles. `bin/portolan.js` gives them to the first process, which starts before
+ * its roles are known.
+ */
+export const processFlags = (roles: PartPlan['roles']): readonly string[] =>
+  roles.some((role) => requestRoles.includes(role)) ? [oneHelper, shortCollections] : [oneHelper]
 
 /** Starts a process and waits until it runs; rejects with the reason why it does not. */
 export async function startMember(
@@ -62,7 +71,7 @@ export async function startMember(
   cluster.setupPrimary({
     ...{ exec: program, args: [], serialization: 'advanced' },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    execArgv: ['--disable-warning=ExperimentalWarning', ...processFlags],
+    execArgv: ['--disable-warning=ExperimentalWarning', ...processFlags(plan.roles)],
   })
   const cache = getCompileCacheDir()
   // The folder of this version of Node is below the one that is configured.
