@@ -29,7 +29,10 @@ export type FilterBudget = {
 export const termsOfOne = 10
 
 /** Larger filters take long: compiling, naming and indexing 1,000 addresses took 1.5 ms in one turn. */
-const smallTerms = 200
+export const smallTerms = 200
+
+/** Addresses and topics that are taken out of the index in one turn of the event loop. */
+export const termsPerTurn = 2_000
 
 /** The addresses and topics of a filter as it was given. */
 export function termsOf({ address, topics }: LogFilter): number {

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { LogFilter } from '../rpc/check-filter.ts'
@@ -114,6 +115,44 @@ test('the index finds exactly what a comparison with every target finds', () => 
     }),
     { numRuns: 500 },
   )
+})
+
+test('large targets that are removed match nothing more, and are taken out in turns', async () => {
+  const index = createLogIndex<{ query: ReturnType<typeof compileLogQuery> }>()
+  let visited = 0
+  const targets = Array.from({ length: 20 }, (_, count) => {
+    const many = Array.from({ length: 1_000 }, (_, value) => address(count * 500 + value))
+    const addresses = new Set(many)
+    addresses[Symbol.iterator] = function* () {
+      for (const one of many) {
+        visited++
+        yield one
+      }
+      return undefined
+    }
+    return { query: { ...compileLogQuery({}), addresses } }
+  })
+  for (const target of targets) index.add(target)
+  const found = () => {
+    const all: unknown[] = []
+    for (const value of [0, 700, 5_100, 9_999])
+      index.match({ address: address(value), topics: [] }, (target) => all.push(target))
+    return new Set(all)
+  }
+  expect(found().size).toBe(6)
+  const kept = targets.splice(10, 1)
+  visited = 0
+  for (const target of targets) index.remove(target)
+  expect([index.size(), visited]).toEqual([1, 0])
+  expect(found()).toEqual(new Set(kept))
+  // As many addresses in each turn as two of them have.
+  for (let turns = 1; turns <= 9; turns++) {
+    await turn()
+    expect(visited).toBe(turns * 2_000)
+  }
+  await turn()
+  expect(visited).toBe(19_000)
+  expect(found()).toEqual(new Set(kept))
 })
 
 test('a query of a thousand addresses and topics takes a bounded number of places', () => {

@@ -3,6 +3,7 @@
 
 import { createLogRanges } from '../rpc/log-ranges.ts'
 import { type LogKeys, type LogQuery, matchesBlock, matchesKeys } from '../rpc/topics.ts'
+import { smallTerms, termsPerTurn } from './filter-budget.ts'
 
 /** A listener for logs. */
 export type LogTarget = { query: LogQuery }
@@ -102,8 +103,22 @@ export function createLogIndex<target extends LogTarget>(): LogIndex<target> {
 
   const ranges = createLogRanges<target>({ enter, leave })
 
-  const wants = ({ query }: target, log: LogKeys): boolean =>
-    matchesKeys(query, log) && matchesBlock(query, block.number, block.hash)
+  // Removed, but still at their places: a client can end a hundred large ones in one turn of the event loop.
+  const removed = new Set<target>()
+  const removeSome = () => {
+    let terms = 0
+    for (const target of removed) {
+      if (terms > 0 && terms + termsOf(target) > termsPerTurn) return void setImmediate(removeSome)
+      terms += termsOf(target)
+      removed.delete(target)
+      ranges.remove(target)
+    }
+  }
+
+  const wants = (target: target, log: LogKeys): boolean =>
+    matchesKeys(target.query, log) &&
+    matchesBlock(target.query, block.number, block.hash) &&
+    !removed.has(target)
 
   const look = (places: Places<target>, log: LogKeys, visit: (target: target) => void) => {
     for (const target of places.plain) if (wants(target, log)) visit(target)
@@ -126,7 +141,11 @@ export function createLogIndex<target extends LogTarget>(): LogIndex<target> {
     remove(target) {
       size--
       const { hash } = target.query
-      if (hash === undefined) return ranges.remove(target)
+      if (hash === undefined) {
+        if (termsOf(target) <= smallTerms) return ranges.remove(target)
+        if (removed.size === 0) setImmediate(removeSome)
+        return void removed.add(target)
+      }
       const there = byHash.get(hash)
       if (there?.delete(target) && there.size === 0) byHash.delete(hash)
     },
@@ -162,5 +181,8 @@ function positionOf(query: LogQuery): number {
   }
   return best
 }
+
+const termsOf = ({ query: { addresses, topics } }: LogTarget): number =>
+  topics.reduce((sum, topic) => sum + (topic?.size ?? 0), addresses?.size ?? 0)
 
 const usesAddresses = ({ addresses }: LogQuery): boolean => addresses !== undefined

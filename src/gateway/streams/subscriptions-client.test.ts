@@ -14,7 +14,8 @@ const addresses = (count: number, from = 0) =>
 const createBench = ({
   take,
   inTurn = (_, act) => act(),
-}: Partial<Quota> & Pick<Quota, 'take'>) => {
+  ...others
+}: Partial<Quota> & Pick<Quota, 'take'> & Partial<Subscriptions>) => {
   const quota = { take, inTurn }
   const live = new Set<string>()
   let next = 0
@@ -25,6 +26,7 @@ const createBench = ({
       return { id, cancel: () => live.delete(id) }
     },
     whenBegun: (_, go) => go(true),
+    ...others,
   } as Partial<Subscriptions> as Subscriptions
   const client = createClient({ subscriptions, subscriber: { push() {}, close() {} }, quota })
   const subscribe = (filter: object): Answer => {
@@ -112,4 +114,41 @@ test('a large subscription is made in steps, and one whose connection closes mea
   finish(1)
   expect(answers[1]).toMatchObject({ ok: false })
   expect([answers.length, live.size, held, steps.length]).toEqual([2, 0, 0, 0])
+})
+
+test('a connection that closes answers what waits for the feed or for missed blocks, and each is given back', async () => {
+  const begins: ((isBegun: boolean) => void)[] = []
+  const resumes: (() => void)[] = []
+  let held = 0
+  const { client, live } = createBench({
+    take: () => {
+      held++
+      return () => held--
+    },
+    whenBegun: (_, go) => void begins.push(go),
+    resume: (_, __, ___, ____, begin) =>
+      new Promise((resolve) => {
+        resumes.push(() => {
+          begin({ id: '0x77', cancel: () => live.delete('0x77') })
+          resolve(true)
+        })
+        live.add('0x77')
+      }),
+  })
+  const answers: Answer[] = []
+  const subscribe = (options: object) => {
+    const call = { method: 'eth_subscribe', args: ['newHeads', options] } as unknown as RpcCall
+    const method = { name: 'evm_subscribe' } as Parameters<typeof client.dispatch>[0]
+    client.dispatch(method, call, {} as Session, (answer) => answers.push(answer))
+  }
+  subscribe({})
+  subscribe({ resume: `0x${'1'.repeat(64)}` })
+  expect([answers.length, held, live.size]).toEqual([0, 2, 2])
+  client.stop()
+  expect(answers).toMatchObject([{ ok: false }])
+  begins[0]!(true)
+  resumes[0]!()
+  await turn()
+  expect(answers).toMatchObject([{ ok: false }, { ok: false }])
+  expect([held, live.size]).toEqual([0, 0])
 })

@@ -2,12 +2,12 @@
 // index, the need of the feed) is given back once, also when the connection ends while the subscription is being made.
 
 import type { Dispatch } from '../rpc/answer.ts'
-import { answered, failed, type OnAnswer, refused } from '../rpc/answer.ts'
+import { type Answer, answered, failed, type OnAnswer, refused } from '../rpc/answer.ts'
 import { findFilterProblem, findRangeProblem, type LogFilter } from '../rpc/check-filter.ts'
 import { isHash } from '../rpc/encodings.ts'
 import { type Refusal, refuse } from '../rpc/rpc-error.ts'
 import { compileLogQuery } from '../rpc/topics.ts'
-import { termsOf, termsOfOne } from './filter-budget.ts'
+import { termsOf, termsOfOne, termsPerTurn } from './filter-budget.ts'
 import {
   keyOfTopic,
   type Order,
@@ -35,9 +35,6 @@ export type Quota = {
 
 /** What a subscription holds until it ends. */
 type Holding = { name: string; key: string; terms: number; release(): void }
-
-/** Addresses and topics that are taken out of the index in one turn of the event loop. */
-const termsPerTurn = 2_000
 
 const yes = answered('true')
 const no = answered('false')
@@ -98,6 +95,7 @@ export function createClient(options: {
         // The connection ended while the missed blocks were fetched.
         subscription.cancel()
         give(held)
+        done(failed('ABORTED'))
       })
       .then((isThere) => isThere || fail(), fail)
   }
@@ -138,24 +136,18 @@ export function createClient(options: {
   /** Answers once nothing that comes later can be missed. */
   const begin = (subscription: Subscription, topic: Topic, held: Holding, done: OnAnswer) => {
     const { id, cancel } = subscription
-    let isWaiting = true
     // The connection may close, or the feed fail to begin, before the answer: whichever is first gives back.
-    const end = () => {
-      if (!isWaiting) return
-      isWaiting = false
+    const fail = (answer: Answer) => {
       cancel()
       give(held)
+      done(answer)
     }
-    waiting.add(end)
+    const abort = () => fail(failed('ABORTED'))
+    waiting.add(abort)
     subscriptions.whenBegun(topic, (isBegun) => {
-      waiting.delete(end)
-      if (!isWaiting) return
-      if (!isBegun) {
-        end()
-        return done(failed('NO_UPSTREAM'))
-      }
-      isWaiting = false
-      keep({ id, cancel }, held, done)
+      if (!waiting.delete(abort)) return
+      if (isBegun) keep({ id, cancel }, held, done)
+      else fail(failed('NO_UPSTREAM'))
     })
   }
 
@@ -195,7 +187,10 @@ export function createClient(options: {
     },
     stop() {
       isStopped = true
-      for (const end of [...waiting]) end()
+      for (const abort of waiting) {
+        waiting.delete(abort)
+        abort()
+      }
       cancelSome()
     },
   }
