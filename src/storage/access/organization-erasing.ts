@@ -324,17 +324,17 @@ const loose = [
   'operational_event',
 ]
 
-// A notification has a number or waits for a block: no index has both.
+// A notification waits for a block or has a number: no index has both. Those that wait first, because they get a number.
 const deliveriesOf = (organization_id: string) => [
-  sql`
-    select from delivery where ${only(organization_id)} and sequence is not null
-    order by organization_id limit 1`,
   sql`
     select from network n, lateral (
       select from delivery where network_id = n.network_id
         and ${only(organization_id)} and due_block is not null
       order by organization_id limit 1) d
     limit 1`,
+  sql`
+    select from delivery where ${only(organization_id)} and sequence is not null
+    order by organization_id limit 1`,
 ]
 
 /** Removes the organization itself and ends its deletion; false while something of it is left. */

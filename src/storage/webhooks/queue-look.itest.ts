@@ -1,16 +1,18 @@
 import { sql } from 'kysely'
-import { afterAll, expect, it } from 'vitest'
+import { afterAll, expect, it, onTestFinished } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
+import { waitFor } from '../../../test/helpers/wait-for.ts'
 import { createWalletBench } from '../../../test/helpers/wallets.ts'
 import { silentLog } from '../../lib/log.ts'
-import { openDatabase } from '../pg/database.ts'
+import { type Db, openDatabase } from '../pg/database.ts'
 import {
+  claimDeliveries,
   listQueuedOf,
   listQueuedWebhooks,
   rowsPerLook,
   webhooksPerLook,
 } from './delivery-claims.ts'
-import { endQueue, holdQueue, restartQueue } from './queue-pages.ts'
+import { endQueue, holdQueue, queuePage, restartQueue } from './queue-pages.ts'
 
 const { connection } = await freshDatabase()
 // One connection: a session flushes only its own counters when it is asked to.
@@ -91,6 +93,43 @@ const blocksUsed = async (): Promise<number> => {
     from pg_statio_user_tables where relname = 'delivery_queue'`.execute(db)
   return rows[0]!.count
 }
+
+const changes = [
+  ['holding back', holdQueue],
+  ['restarting', restartQueue],
+  ['ending', async (trx: Db, webhook_id: string) => (await endQueue(trx, webhook_id)).isMore],
+] as const
+
+it.each(changes)('%s a queue goes on when its rows are being claimed', async (_what, change) => {
+  const other = openDatabase({ connection, log: silentLog })
+  onTestFinished(other.stop)
+  const bench = await createWalletBench(db, 'c')
+  const { call, organization_id } = await bench.createCaller()
+  const { webhook_id } = await call('RegisterWebhook', {
+    webhook_endpoint: 'https://receiver.invalid',
+    confirmation: 1,
+  })
+  await sql`
+    insert into delivery_queue (webhook_history_id, organization_id, webhook_id, sequence, webhook_status,
+      next_attempt_time, retry_step)
+    select gen_random_uuid(), ${organization_id}, ${webhook_id}, sequence, 'WEBHOOK_STATUS_PENDING',
+      now() - interval '1 hour', 3
+    from generate_series(1, ${queuePage + 5}::int4) sequence`.execute(db)
+  const [now, expire] = [new Date(Date.now() - 1_000), new Date(Date.now() + 60_000)]
+  let isMore: Promise<boolean> | undefined
+  await db.transaction().execute(async (trx) => {
+    await claimDeliveries(trx, [{ organization_id, webhook_id, count: 100 }], { now, expire })
+    isMore = other.db.transaction().execute((page) => change(page, webhook_id, new Date(0)))
+    await waitFor('the page waits for the claim', async () => {
+      const { rows } = await sql`
+        select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`.execute(
+        other.db,
+      )
+      return rows.length > 0
+    })
+  })
+  expect(await isMore).toBe(true)
+})
 
 it('looks that continue after each other see every organization', async () => {
   await sql`truncate delivery_queue`.execute(db)

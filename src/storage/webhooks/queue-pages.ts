@@ -18,7 +18,11 @@ const isDue = (webhook_id: string) => sql`next_attempt_time is not null
 const isStopped = (...states: string[]) =>
   sql`next_attempt_time is null and webhook_status = any(${states}::text[])`
 
-/** Changes a page of a queue, in the order of an index, and says how many rows that were. */
+/**
+ * Changes a page of a queue, in the order of an index, and says how many rows that were. Each row is locked first and then
+ * found by its key: a claim may change it meanwhile, which gives it another `ctid`. A page that misses such rows would look
+ * like the last one.
+ */
 const changePage = async (
   trx: Db,
   webhook_id: string,
@@ -27,11 +31,10 @@ const changePage = async (
   // The lock of the queue before its rows, as every writer of queues (`queue-locks.ts`).
   await queuesAlone([webhook_id]).execute(trx)
   const { numAffectedRows = 0n } = await sql`
-    update delivery_queue set ${set} where ctid = any(array(
-      select ctid from delivery_queue
-      where webhook_id = ${webhook_id} and ${where} order by ${order} limit ${queuePage}))`.execute(
-    trx,
-  )
+    update delivery_queue set ${set} where webhook_history_id = any(array(
+      select webhook_history_id from delivery_queue
+      where webhook_id = ${webhook_id} and ${where} order by ${order} limit ${queuePage}
+      for no key update))`.execute(trx)
   return Number(numAffectedRows)
 }
 
