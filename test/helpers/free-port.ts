@@ -11,7 +11,8 @@ import { tryListen } from '../../src/lib/net/try-listen.ts'
  */
 export async function freePort(): Promise<number> {
   for (let attempt = 1; attempt <= 100; attempt++) {
-    const port = randomInt(10_000, 32_768)
+    // Not 10080, which `fetch` refuses.
+    const port = randomInt(10_081, 32_768)
     const claim = createSocket('udp4').unref()
     try {
       claim.bind({ port, address: '127.0.0.1', exclusive: true })
