@@ -116,7 +116,7 @@ export async function runCampaign({
     const outcome: Outcome = { requests: 0, wrong: [], failed: [], faults: {}, latency: zero }
     const isOver = { value: false }
     const troubles = trouble({
-      ...{ chain, proxies, random, isOver, first, onFault },
+      ...{ chain, proxies, pool, random, isOver, first, onFault },
       faults: outcome.faults,
     })
     const isEnough = () =>
@@ -179,6 +179,7 @@ function askAll(
 type Trouble = {
   chain: TestChain
   proxies: FaultProxy[]
+  pool: Pool
   random: () => number
   isOver: { value: boolean }
   first: Fault | undefined
@@ -190,6 +191,7 @@ type Trouble = {
 async function trouble({
   chain,
   proxies,
+  pool,
   random,
   isOver,
   first,
@@ -217,8 +219,11 @@ async function trouble({
     )
     await delay(300 + random() * 1_500)
     for (const heal of heals) await heal()
-    // The next one to be well must be known as such before the others fail.
+    // The next one to be well must be known as such before the others fail: on a busy machine that takes longer.
     await delay(2_500)
+    await waitFor('all nodes are healthy again', () =>
+      pool.status().every(({ state }) => isOver.value || state === 'healthy'),
+    )
   }
 }
 
