@@ -100,7 +100,7 @@ const changes = [
   ['ending', async (trx: Db, webhook_id: string) => (await endQueue(trx, webhook_id)).isMore],
 ] as const
 
-it.each(changes)('%s a queue goes on when its rows are being claimed', async (_what, change) => {
+it.each(changes)('%s a queue continues while its rows are claimed', async (_what, change) => {
   const other = openDatabase({ connection, log: silentLog })
   onTestFinished(other.stop)
   const bench = await createWalletBench(db, 'c')
