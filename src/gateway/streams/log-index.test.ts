@@ -12,6 +12,18 @@ const [a, b, c] = [1, 2, 3].map((value) => `0x${value.toString(16).padStart(64, 
 ]
 const address = (value: number) => `0x${value.toString(16).padStart(40, '0')}`
 const log = (...topics: string[]) => ({ address: address(1), topics })
+/** A set that notes each value that is read of it. */
+const counted = (values: ReadonlySet<string>, count: () => void): Set<string> => {
+  const set = new Set(values)
+  set[Symbol.iterator] = function* () {
+    for (const value of values) {
+      count()
+      yield value
+    }
+    return undefined
+  }
+  return set
+}
 const matches = (filter: LogFilter, topics: string[]) =>
   matchesKeys(compileLogQuery(filter), log(...topics))
 
@@ -122,14 +134,7 @@ test('large targets that are removed match nothing more, and are taken out in tu
   let visited = 0
   const targets = Array.from({ length: 20 }, (_, count) => {
     const many = Array.from({ length: 1_000 }, (_, value) => address(count * 500 + value))
-    const addresses = new Set(many)
-    addresses[Symbol.iterator] = function* () {
-      for (const one of many) {
-        visited++
-        yield one
-      }
-      return undefined
-    }
+    const addresses = counted(new Set(many), () => visited++)
     return { query: { ...compileLogQuery({}), addresses } }
   })
   for (const target of targets) index.add(target)
@@ -160,25 +165,15 @@ test('a query of a thousand addresses and topics takes a bounded number of place
   const topics = many.map((value) => `0x${value.toString(16).padStart(64, '0')}`)
   // Each place is one value that the index reads of the query.
   let places = 0
-  const counted = (values: ReadonlySet<string>): Set<string> => {
-    const set = new Set(values)
-    set[Symbol.iterator] = function* () {
-      for (const value of values) {
-        places++
-        yield value
-      }
-      return undefined
-    }
-    return set
-  }
+  const count = () => places++
   const index = createLogIndex()
-  for (let count = 0; count < 10; count++) {
+  for (let added = 0; added < 10; added++) {
     const query = compileLogQuery({ address: many.map(address), topics: [topics, topics] })
     index.add({
       query: {
         ...query,
-        addresses: counted(query.addresses!),
-        topics: query.topics.map((topic) => topic && counted(topic)),
+        addresses: counted(query.addresses!, count),
+        topics: query.topics.map((topic) => topic && counted(topic, count)),
       },
     })
   }
