@@ -325,7 +325,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'tables',
     'websocket-clients',
   ],
-  'storage/migrations': ['files', 'lock', 'migrate', 'plan'],
+  'storage/migrations': ['distribute', 'files', 'lock', 'migrate', 'plan'],
   'storage/pg': [
     'binary-arrays',
     'bulk',

@@ -1,5 +1,5 @@
 import { parse } from 'libpg-query'
-import { placements } from './plan.ts'
+import { distributedTables } from '../../src/storage/migrations/distribute.ts'
 
 /** What Citus would have against a statement. */
 export type Finding = {
@@ -7,9 +7,12 @@ export type Finding = {
   unkeyed: string[]
   /** What Citus refuses on a distributed table. */
   refused: string[]
+  /** Whether it uses a distributed table. */
+  isDistributed: boolean
 }
 
 const key = 'organization_id'
+const distributed: ReadonlySet<string> = new Set(distributedTables)
 
 // biome-ignore lint/suspicious/noExplicitAny: the tree of the parser
 type Node = any
@@ -32,7 +35,7 @@ export async function analyze(text: string): Promise<Finding> {
   const refer = (scope: Scope, range: Node, verb: string): Reference | undefined => {
     const { relname, alias } = range
     const name = alias?.aliasname ?? relname
-    const isTable = placements[relname] === key && !common.has(relname)
+    const isTable = distributed.has(relname) && !common.has(relname)
     const reference = isTable
       ? { verb, table: relname as string, alias: name as string, isKeyed: false }
       : undefined
@@ -148,5 +151,6 @@ export async function analyze(text: string): Promise<Finding> {
   return {
     unkeyed: [...new Set(unkeyed.map(({ verb, table }) => `${verb} ${table}`))].sort(),
     refused: references.length > 0 ? [...refused].sort() : [],
+    isDistributed: references.length > 0,
   }
 }

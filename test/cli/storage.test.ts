@@ -16,6 +16,9 @@ test('migrates, and lists missing migrations', async () => {
   expect((await runCommand(['migrate'], { dataDir })).stdout).toBe(
     'The database has the schema of this version already.\n',
   )
+  const distributed = await runCommand(['migrate', '--distribute'], { dataDir })
+  expect(distributed.code).toBe(1)
+  expect(distributed.stderr).toMatch(/^The database has no Citus\. Run "create extension citus"/)
   expect(await databasePid(dataDir)).toBeUndefined()
 })
 

@@ -5,6 +5,7 @@ import { afterAll, inject, onTestFinished, TestRunner } from 'vitest'
 import { silentLog } from '../../src/lib/log.ts'
 import type { EmbeddedConnection } from '../../src/storage/embedded/layout.ts'
 import type { Database } from '../../src/storage/pg/database.ts'
+import { distributeDatabase, dropOnOthers } from './citus.ts'
 import type { Engine } from './postgres.ts'
 
 /** A migrated database for one test file. */
@@ -84,6 +85,8 @@ const create = async (engine: Engine, from: string): Promise<FreshDatabase> => {
     // The default strategy writes every page to the log: 0.2 to 0.3 s of CPU per database instead of 0.03.
     owner.query(`create database ${connection.database} template ${from} strategy file_copy`),
   )
+  const others = engine === 'embedded' && from === template ? inject('otherMachines') : []
+  if (others.length > 0) await distributeDatabase(connection, others)
   const { openDatabase } = await import('../../src/storage/pg/database.ts')
   // Tests that do many things at once wait for each other, longer where the CPU is withheld.
   const database = openDatabase({ connection, log: silentLog, connectTimeoutMs: 60_000 })
@@ -93,6 +96,7 @@ const create = async (engine: Engine, from: string): Promise<FreshDatabase> => {
     await asOwner(engine, (owner) =>
       owner.query(`drop database if exists ${connection.database} with (force)`),
     )
+    await dropOnOthers(connection.database, others)
   }
   const fresh = {
     ...database,

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import type { EmbeddedConnection } from '../../src/storage/embedded/layout.ts'
 import { makeBundlesFolder } from './bundle.ts'
+import { citusSettings, isOnCitus } from './citus.ts'
 import { type Engine, embeddedBinaries, startTestServer, systemBinaries } from './postgres.ts'
 import { makeFolderInMemory } from './temporary-folder.ts'
 
@@ -12,6 +13,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** Where the test servers are or will be; an engine is absent when the machine lacks it. */
     postgres: Partial<Record<Engine, EmbeddedConnection>>
+    /** Where the further machines of Citus are, if the tests run on it. */
+    otherMachines: EmbeddedConnection[]
     /** A folder for the data directory that the first test which needs one initializes. */
     initializedDataDir: string
   }
@@ -24,12 +27,20 @@ const memoryVariable = 'TESTS_IN_MEMORY'
 export const setup = async (project: TestProject): Promise<() => Promise<void>> => {
   useFolderInMemory()
   const [embedded, system] = await Promise.all([embeddedBinaries(), systemBinaries()])
-  const embeddedServer = await startTestServer(embedded)
+  if (isOnCitus && system === undefined) throw new Error('this machine has no PostgreSQL')
+  const startMain = () =>
+    isOnCitus ? startTestServer(system!, citusSettings) : startTestServer(embedded)
+  const embeddedServer = await startMain()
+  const otherServers = isOnCitus ? [await startMain(), await startMain()] : []
   const systemServer = system ? await startTestServer(system) : undefined
   project.provide('postgres', {
     embedded: embeddedServer.connection,
     ...(systemServer && { system: systemServer.connection }),
   })
+  project.provide(
+    'otherMachines',
+    otherServers.map(({ connection }) => connection),
+  )
   const initializedDataDir = await mkdtemp(join(tmpdir(), 'portolan-initialized-'))
   // As root the database runs as another user, who must reach the directory.
   await chmod(initializedDataDir, 0o711)
@@ -37,7 +48,9 @@ export const setup = async (project: TestProject): Promise<() => Promise<void>> 
   // While sources are edited, programs run them as they are.
   const bundles = project.config.watch ? undefined : makeBundlesFolder()
   return async () => {
-    await Promise.all([embeddedServer.stop(), systemServer?.stop()])
+    await Promise.all(
+      [embeddedServer, systemServer, ...otherServers].map((server) => server?.stop()),
+    )
     await rm(initializedDataDir, { recursive: true, force: true })
     if (bundles !== undefined) await rm(bundles, { recursive: true, force: true })
   }

@@ -10,6 +10,7 @@ import {
   layoutOf,
 } from '../../src/storage/embedded/layout.ts'
 import { npmBinaries } from '../../src/storage/embedded/npm-binaries.ts'
+import type { Settings } from '../../src/storage/embedded/settings.ts'
 import { installPackage } from './debian.ts'
 
 /** The PostgreSQL that comes with the service, and the one of the machine. */
@@ -37,7 +38,10 @@ export const systemBinaries = async (): Promise<string | undefined> => {
 }
 
 /** Starts a server in a directory of its own, fast instead of durable; does not wait until it is up. */
-export const startTestServer = async (binaries: string): Promise<TestServer> => {
+export const startTestServer = async (
+  binaries: string,
+  further: Settings = {},
+): Promise<TestServer> => {
   const dataDir = await mkdtemp(join(tmpdir(), 'portolan-test-'))
   const starting = startEmbeddedPostgres({
     dataDir,
@@ -48,6 +52,7 @@ export const startTestServer = async (binaries: string): Promise<TestServer> => 
       synchronous_commit: false,
       full_page_writes: false,
       max_connections: 200,
+      ...further,
     },
   })
   starting.catch((error) => console.error('the test server did not start:', error))

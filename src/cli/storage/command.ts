@@ -18,6 +18,10 @@ export function addStorageCommands(program: Command, shell: Shell): void {
       'only show what they would do: statements, locks, and how long those are held',
     )
     .option('--json', 'with --plan, print JSON')
+    .option(
+      '--distribute',
+      'then place the transfers on all machines of Citus; stop the service first',
+    )
     .action(async (_options, command: Command) => {
       const { runMigrate } = await import('./migrate.ts')
       await runMigrate(shell, command.optsWithGlobals())

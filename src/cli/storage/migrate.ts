@@ -2,18 +2,26 @@
 // first, or to migrate before the new version is rolled out.
 
 import { silentLog } from '../../lib/log.ts'
+import { distributeTransfers, distributionOf } from '../../storage/migrations/distribute.ts'
 import { readMigrations } from '../../storage/migrations/files.ts'
 import { describeHolder, type Holder } from '../../storage/migrations/lock.ts'
 import { migrateDatabase, schemaState } from '../../storage/migrations/migrate.ts'
 import { type PlannedMigration, planMigrations } from '../../storage/migrations/plan.ts'
+import type { Db } from '../../storage/pg/database.ts'
 import { estimateTables, type TableEstimate } from '../../storage/pg/table-estimates.ts'
+import { CliError } from '../cli-error.ts'
 import { bytesText } from '../progress.ts'
 import { type GlobalOptions, note, print, printJson, type Shell } from '../shell.ts'
 import { columnsOf, formatTable } from '../table.ts'
 import { createMigrationProgress } from './migration-progress.ts'
 import { withDatabase } from './with-database.ts'
 
-type Options = GlobalOptions & { status?: boolean; plan?: boolean; json?: boolean }
+type Options = GlobalOptions & {
+  status?: boolean
+  plan?: boolean
+  json?: boolean
+  distribute?: boolean
+}
 
 /** Migrates the database, or says what is missing and what it would do. */
 export const runMigrate = (shell: Shell, options: Options): Promise<void> =>
@@ -40,7 +48,21 @@ export const runMigrate = (shell: Shell, options: Options): Promise<void> =>
     const { applied } = await migrateDatabase(db, { log, signal, onProgress: report }).finally(done)
     for (const name of applied) print(shell, `${name} applied`)
     if (applied.length === 0) print(shell, 'The database has the schema of this version already.')
+    if (options.distribute) await distribute(shell, db)
   })
+
+async function distribute(shell: Shell, db: Db): Promise<void> {
+  const distribution = await distributionOf(db)
+  if (distribution === undefined)
+    throw new CliError(
+      'The database has no Citus. Run "create extension citus" in it on the coordinator, and add the other machines with citus_add_node.',
+    )
+  if (distribution === 'local') await distributeTransfers(db)
+  print(
+    shell,
+    distribution === 'local' ? 'transfer distributed' : 'The transfers are distributed already.',
+  )
+}
 
 /** Says what the migration waits for. */
 function warn(shell: Shell, fields: { holder?: Holder }, text: string): void {

@@ -83,7 +83,6 @@ const behindWallet: Record<string, string> = {
   balance_change: 'address',
   balance_pending: 'address',
   balance: 'asset_type',
-  transfer: 'block_time',
   managed_transaction: 'create_time',
 }
 
@@ -139,26 +138,38 @@ const tracked: Step = async (db, { organization_id, limit }) => {
   return erased
 }
 
-/** A page of transfers; the key instead of the place, which is not unique over partitions. */
+const walletsAtOnce = 1_000
+
+/** By the key instead of the place, which is not unique over partitions and machines. */
+const removeTransfers = (organization_id: string, wallet_ids: string[], limit: number) => {
+  const mine = sql`organization_id = ${organization_id}`
+  return sql`
+    delete from transfer t using (
+      select r.* from unnest(${wallet_ids}::uuid[]) w (wallet_id), lateral (
+        select wallet_id, block_time, block_number, ordinal, side from transfer
+        where ${mine} and wallet_id = w.wallet_id
+        order by block_time limit ${limit} for update skip locked) r
+      limit ${limit}) r
+    where t.${mine} and t.wallet_id = r.wallet_id and t.block_time = r.block_time
+      and t.block_number = r.block_number and t.ordinal = r.ordinal and t.side = r.side`
+}
+
+/** A page of transfers, of so many wallets at once. */
 const transfers: Step = async (db, { organization_id, limit }) =>
   await db.transaction().execute(async (trx) => {
     await noBitmaps.execute(trx)
-    return {
-      transfer: await removed(
-        trx,
-        sql`
-          delete from transfer t using (
-            select r.* from (
-              select wallet_id from wallet where ${only(organization_id)}
-              order by organization_id, network_id, wallet_id offset 0) w, lateral (
-              select wallet_id, block_time, block_number, ordinal, side from transfer
-              where wallet_id = w.wallet_id
-              order by block_time limit ${limit} for update skip locked) r
-            limit ${limit}) r
-          where t.wallet_id = r.wallet_id and t.block_time = r.block_time
-            and t.block_number = r.block_number and t.ordinal = r.ordinal and t.side = r.side`,
-      ),
-    }
+    let transfer = 0
+    let after: string | undefined
+    do {
+      const wallets = await sql<{ wallet_id: string }>`
+        select wallet_id from wallet
+        where organization_id = ${organization_id} ${after ? sql`and wallet_id > ${after}` : sql``}
+        order by wallet_id limit ${walletsAtOnce}`.execute(trx)
+      const ids = wallets.rows.map(({ wallet_id }) => wallet_id)
+      transfer += await removed(trx, removeTransfers(organization_id, ids, limit - transfer))
+      after = ids.length === walletsAtOnce ? ids.at(-1) : undefined
+    } while (after !== undefined && transfer < limit)
+    return { transfer }
   })
 
 /** A page of notifications with their queue and attempts, and of those that wait for a confirmation. */
@@ -223,7 +234,7 @@ const webhooks: Step = async (db, { organization_id, limit }) => ({
   ),
 })
 
-// Everything that refers to a wallet. A row that is left would lose its wallet, so the wallet waits.
+// Everything that refers to a wallet, but transfers. A row that is left would lose its wallet, so the wallet waits.
 const referring = [
   ...Object.entries(behindWallet).map(([table, next]) => ({
     table: sql.table(table),
@@ -246,16 +257,30 @@ const unused = referring.map(
 )
 
 /** Wallets of which nothing is left: what others held a moment ago is found by them the next time. */
-const wallets: Step = async (db, { organization_id, limit }) => ({
-  wallet: await removed(
-    db,
-    sql`
-      delete from wallet where wallet_id = any(array(
-        select wallet_id from wallet w
-        where ${only(organization_id)} and ${sql.join(unused, sql` and `)}
-        order by organization_id, network_id, wallet_id limit ${limit} for update skip locked))`,
-  ),
-})
+const wallets: Step = async (db, { organization_id, limit }) =>
+  await db.transaction().execute(async (trx) => {
+    const { rows } = await sql<{ wallet_id: string }>`
+      select wallet_id from wallet w
+      where ${only(organization_id)} and ${sql.join(unused, sql` and `)}
+      order by organization_id, network_id, wallet_id limit ${limit} for update skip locked`.execute(
+      trx,
+    )
+    const ids = rows.map(({ wallet_id }) => wallet_id)
+    // On Citus the transfers are on another machine than the wallets.
+    const { rows: kept } = await sql<{ wallet_id: string }>`
+      select w.wallet_id from unnest(${ids}::uuid[]) w (wallet_id), lateral (
+        select 1 from transfer
+        where organization_id = ${organization_id} and wallet_id = w.wallet_id
+        order by block_time limit 1) t`.execute(trx)
+    const used = new Set(kept.map(({ wallet_id }) => wallet_id))
+    const unusedIds = ids.filter((id) => !used.has(id))
+    return {
+      wallet: await removed(
+        trx,
+        sql`delete from wallet where wallet_id = any(${unusedIds}::uuid[])`,
+      ),
+    }
+  })
 
 /** Client address and target of audit events; the events themselves stay, and their chain verifies. */
 const auditDetails: Step = async (db, { organization_id, limit }) => ({

@@ -71,7 +71,7 @@ const claimEmptyTables = async (client: pg.PoolClient, tables: Table[]): Promise
     throw new ArchiveError('Another process is using the database; stop it first.')
   }
   for (const { name } of tables) {
-    const { rows } = await client.query(`select exists (select from ${quote(name)}) as filled`)
+    const { rows } = await client.query(`select exists (select 1 from ${quote(name)}) as filled`)
     if (rows[0].filled) {
       throw new ArchiveError(
         `An archive is imported into an empty database only, and the table ${name} has rows.`,
@@ -182,8 +182,6 @@ const load = async (
         throw new ArchiveError('The archive lacks tables or rows that it should have.')
       }
       await restoreForeignKeys(client, keys)
-      // Statistics of an empty database would make the first queries read whole tables.
-      await client.query(`analyze ${tables.map(({ name }) => quote(name)).join(', ')}`)
       // Last, because the server does not roll back sequences.
       await setSequences(client, section.end)
       const { rows, bytes, tablesDone } = sofar
@@ -225,6 +223,12 @@ export const importInstallation = async ({
     const moved = await inTransaction(pool, 'read committed, read write', signal, (client) =>
       load(client, reader, header, onProgress, signal),
     )
+    // Statistics of an empty database would make the first queries read whole tables. In a transaction of its own: Citus
+    // analyzes no table that the same transaction has filled.
+    await inTransaction(pool, 'read committed, read write', signal, async (client) => {
+      const tables = await readTables(client)
+      await client.query(`analyze ${tables.map(({ name }) => quote(name)).join(', ')}`)
+    })
     await migrateFurther()
     // The archive is older than the last request of the old installation: nonces spent since are unknown here.
     await distrustNonces(pool)

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
+import { isOnCitus } from '../../../test/helpers/citus.ts'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { insertRows } from './bulk.ts'
 import { ensurePartitions, ensurePartitionsBetween } from './partitions.ts'
@@ -53,7 +54,8 @@ test('a month is made on demand, and a reader at work is not in its way', async 
   expect(await insertRows(db, 'transfer', [transferAt(old, wallet_id)])).toBe(1)
 })
 
-test('a page of a wallet reads the newest month only, in order', async () => {
+// The plan of Citus is another one.
+test.skipIf(isOnCitus)('a page of a wallet reads the newest month only, in order', async () => {
   const wallet_id = randomUUID()
   const times = ['2026-11-01', '2026-12-15', '2027-01-01', '2027-01-31'].map((day) => new Date(day))
   const rows = times.map((time) => transferAt(time, wallet_id))

@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { type CompiledQuery, sql } from 'kysely'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { isOnCitus } from '../../../test/helpers/citus.ts'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { insertOrganization } from '../access/organizations.ts'
 import type { Db } from '../pg/database.ts'
@@ -108,7 +109,8 @@ const positionAt = async (offset: number, filter: TransferFilter): Promise<Trans
   return { ...row, block_number: Number(block_number), ordinal: Number(ordinal) }
 }
 
-describe.each([
+// The plan of Citus is another one.
+describe.skipIf(isOnCitus).each([
   ['a wallet', {}],
   ['an address of a wallet', { address }],
   ['a wallet up to a time', { to_time: new Date('2026-03-01T00:00:00Z') }],

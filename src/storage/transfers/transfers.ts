@@ -56,18 +56,25 @@ const filterOf = (filter: TransferFilter) => [
   filter.to_time && sql`t.block_time <= ${filter.to_time}`,
 ]
 
+/**
+ * Adds to a page what other tables have. The page is a part of its own: on Citus it comes from the machine of the organization,
+ * and the other tables are on the coordinator.
+ */
 const withAsset = (
+  organization_id: string,
   page: RawBuilder<unknown>,
   /** What the row of the other end has in common with this one, beside the movement. */
   sameScope: RawBuilder<unknown>,
 ) => sql<ListedTransfer>`
-  select t.*, a.asset_type, a.contract_address, a.token_id, a.name, a.symbol, a.decimals, a.token_uri,
-    a.token_data, w.confirmation, w.confirmed_block,
-    exists (
-      select from transfer o
+  with page as materialized (
+    select t.*, exists (
+      select 1 from transfer o
       where o.block_time = t.block_time and o.block_number = t.block_number and o.ordinal = t.ordinal
-        and o.side = 1 - t.side and ${sameScope}) as is_internal
-  from (${page}) t join asset a on a.asset_id = t.asset_id join wallet w on w.wallet_id = t.wallet_id
+        and o.side = 1 - t.side and o.organization_id = ${organization_id} and ${sameScope}) as is_internal
+    from (${page}) t)
+  select t.*, a.asset_type, a.contract_address, a.token_id, a.name, a.symbol, a.decimals, a.token_uri,
+    a.token_data, w.confirmation, w.confirmed_block
+  from page t join asset a on a.asset_id = t.asset_id join wallet w on w.wallet_id = t.wallet_id
   order by t.block_time desc, t.block_number desc, t.ordinal desc, t.side desc`
 
 /**
@@ -94,11 +101,12 @@ export const listWalletTransfers = async (
     // expects half to be true, and so goes along the key.
     sql`(t.side = 0 or coalesce((
       select false from transfer o
-      where o.side = 0 and o.wallet_id = t.wallet_id and o.block_time = t.block_time
-        and o.block_number = t.block_number and o.ordinal = t.ordinal
+      where o.side = 0 and o.organization_id = ${organization_id} and o.wallet_id = t.wallet_id
+        and o.block_time = t.block_time and o.block_number = t.block_number and o.ordinal = t.ordinal
         ${filter.address ? sql`and o.address = t.address` : sql``} limit 1), true))`,
   ])
   const { rows } = await withAsset(
+    organization_id,
     sql`
     select t.* from transfer t where ${where}
     order by t.block_time desc, t.block_number desc, t.ordinal desc, t.side desc
@@ -125,12 +133,12 @@ export const listTransactionTransfers = async (
         < (${after.block_time}::timestamptz, ${after.block_number}::int8, ${after.ordinal}::int8)`,
   ])
   const { rows } = await withAsset(
+    organization_id,
     sql`
     select distinct on (t.block_time, t.block_number, t.ordinal) t.* from transfer t where ${where}
     order by t.block_time desc, t.block_number desc, t.ordinal desc, t.side
     limit ${limit}`,
-    sql`o.transaction_hash = t.transaction_hash and o.organization_id = t.organization_id
-      and o.network_id = t.network_id`,
+    sql`o.transaction_hash = t.transaction_hash and o.network_id = t.network_id`,
   ).execute(db)
   return rows
 }
@@ -155,13 +163,15 @@ export const insertMissingTransfers = async (
   if (transfers.length === 0) return []
   const network_ids = [...new Set(transfers.map(({ network_id }) => network_id))]
   const numbers = [...new Set(transfers.map(({ block_number }) => block_number))]
+  const organizations = [...new Set(transfers.map(({ organization_id }) => organization_id))]
   type Key = Pick<TransferRow, 'wallet_id' | 'block_number' | 'ordinal' | 'side'>
   const nameOf = ({ wallet_id, block_number, ordinal, side }: Key) =>
     `${wallet_id}/${block_number}/${ordinal}/${side}`
   const { rows } = await sql<Key>`
     select wallet_id, block_number, ordinal, side from transfer
     where network_id = any(${network_ids}::int2[])
-      and block_number = any(${numbers}::int8[])`.execute(trx)
+      and block_number = any(${numbers}::int8[])
+      and organization_id = any(${organizations}::uuid[])`.execute(trx)
   const known = new Set(rows.map(nameOf))
   const added = transfers.filter((transfer) => !known.has(nameOf(transfer)))
   await insertRows(trx, 'transfer', added)

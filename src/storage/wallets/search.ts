@@ -75,14 +75,16 @@ export const findTransactions = async (
     wallet_id: string
     title: string
   }>`
-    select distinct on (q.network_id) q.network_id, q.hash, t.wallet_id::text as wallet_id,
-      w.name as title
-    from unnest(${hashes.map(({ network_id }) => network_id)}::int2[],
-      ${hashes.map(({ hash }) => hash)}::bytea[]) q (network_id, hash)
-    join transfer t on t.transaction_hash = q.hash and t.network_id = q.network_id
-      and t.organization_id = ${organization_id}
-    join wallet w on w.wallet_id = t.wallet_id
-    order by q.network_id`.execute(db)
+    with found as materialized (
+      select distinct on (q.network_id) q.network_id, q.hash, t.wallet_id
+      from unnest(${hashes.map(({ network_id }) => network_id)}::int2[],
+        ${hashes.map(({ hash }) => hash)}::bytea[]) q (network_id, hash)
+      join transfer t on t.transaction_hash = q.hash and t.network_id = q.network_id
+        and t.organization_id = ${organization_id}
+      order by q.network_id)
+    select f.network_id, f.hash, f.wallet_id::text as wallet_id, w.name as title
+    from found f join wallet w on w.wallet_id = f.wallet_id
+    order by f.network_id`.execute(db)
   return rows
 }
 

@@ -159,19 +159,24 @@ const shortText = (name: 'token_uri' | 'token_data') => {
 export const listNotifiedTransfers = async (
   trx: Db,
   network_id: number,
-  waiting: readonly { transaction_hash: Buffer; transfer_block: number }[],
+  waiting: readonly { organization_id: string; transaction_hash: Buffer; transfer_block: number }[],
   limit: number,
 ): Promise<ListedTransfer[]> => {
   const hashes = distinctBytes(waiting.map(({ transaction_hash }) => transaction_hash))
   const numbers = [...new Set(waiting.map(({ transfer_block }) => transfer_block))]
+  const organizations = [...new Set(waiting.map(({ organization_id }) => organization_id))]
   // Block numbers narrow the partitions and the index; the hashes alone would search all months.
   const { rows } = await sql<ListedTransfer>`
+    with page as materialized (
+      select t.* from transfer t
+      where t.network_id = ${network_id} and t.block_number = any(${numbers}::int8[])
+        and t.transaction_hash = any(${hashes}::bytea[])
+        and t.organization_id = any(${organizations}::uuid[])
+      order by t.block_number, t.ordinal, t.side limit ${limit})
     select t.*, a.asset_type, a.contract_address, a.token_id, a.name, a.symbol, a.decimals,
       ${shortText('token_uri')}, ${shortText('token_data')}, w.confirmation, w.confirmed_block
-    from transfer t join asset a on a.asset_id = t.asset_id join wallet w on w.wallet_id = t.wallet_id
-    where t.network_id = ${network_id} and t.block_number = any(${numbers}::int8[])
-      and t.transaction_hash = any(${hashes}::bytea[])
-    order by t.block_number, t.ordinal, t.side limit ${limit}`.execute(trx)
+    from page t join asset a on a.asset_id = t.asset_id join wallet w on w.wallet_id = t.wallet_id
+    order by t.block_number, t.ordinal, t.side`.execute(trx)
   return rows
 }
 
