@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { sql } from 'kysely'
+import { Kysely, PostgresDialect, sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { waitFor } from '../../../test/helpers/wait-for.ts'
 import { createWalletBench } from '../../../test/helpers/wallets.ts'
 import type { Db } from '../../storage/pg/database.ts'
+import type { Tables } from '../../storage/pg/tables.ts'
 import { lockCursor } from '../../storage/tracking/blocks.ts'
 
-const { db } = await freshDatabase()
+const { db, pool } = await freshDatabase()
 const bench = await createWalletBench(db, 'c')
 const { network_id } = bench
 
@@ -125,4 +126,33 @@ it('a change of the confirmation moves any amount of balance work, in pages', as
   expect(first).toBe(1_900)
   expect(await moved('balance_change')).toBe(2_400)
   expect(await moved('balance_pending')).toBe(2_500)
+})
+
+it('a change of the confirmation looks once at what may wait, and changes pages only of what there is', async () => {
+  const texts: string[] = []
+  const watched = new Kysely<Tables>({
+    dialect: new PostgresDialect({ pool }),
+    log: ({ query }) => void texts.push(query.sql),
+  })
+  const { createCaller } = await createWalletBench(watched, 'c', { network: 'other' })
+  const { call } = await createCaller()
+  const { wallet_id } = await call('RegisterWallet', { name: 'w' })
+  const tablesOf = async (confirmation: number) => {
+    texts.splice(0)
+    await call('UpdateConfirmation', { wallet_id, confirmation })
+    return texts
+      .map((text) => text.match(/balance_\w+|delivery|managed_transaction/g) ?? [])
+      .filter((names) => names.length > 0)
+      .map((names) => [...new Set(names)].join(' '))
+  }
+  const looked = 'balance_change balance_pending delivery managed_transaction'
+  expect(await tablesOf(2)).toEqual(['balance_backlog', looked])
+  await sql`
+    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id, network_id, due_block)
+    select wallet_id, '\\x00', md5('')::uuid, 5, organization_id, network_id, 6
+    from wallet where wallet_id = ${wallet_id}`.execute(db)
+  expect(await tablesOf(3)).toEqual(['balance_backlog', looked, 'balance_change'])
+  expect(
+    await countOf(sql`from balance_change where wallet_id = ${wallet_id} and due_block = 7`),
+  ).toBe(1)
 })

@@ -15,6 +15,7 @@ import {
 } from '../../storage/wallets/addresses.ts'
 import {
   type ChangeKey,
+  findWaiting,
   hastenDeliveries,
   postponeChanges,
   postponePending,
@@ -125,16 +126,18 @@ export const UpdateConfirmation: WalletHandler<'UpdateConfirmation'> = async (
   await inPages<Rest>(context, scope.network_id, async (trx, head, rest) => {
     // No block is stored meanwhile: what it noted would wait for the old number.
     if (!rest) await setConfirmation(trx, scope, { wallet_id, confirmation, update_time, head })
+    const waiting = rest ?? (await findWaiting(trx, scope, { wallet_id, head }))
+    if (!Object.values(waiting).some(Boolean)) return undefined
     const depth = await readDepth(trx, wallet_id)
     const page = { wallet_id, depth, head, limit: pageRows }
     const next: Rest = {}
-    if (!rest || rest.changes)
+    if (waiting.changes)
       next.changes = await postponeChanges(trx, { ...page, after: rest?.changes })
-    if (!rest || rest.pending)
+    if (waiting.pending)
       next.pending = await postponePending(trx, { ...page, after: rest?.pending })
-    if (!rest || rest.deliveries)
+    if (waiting.deliveries)
       next.deliveries = await hastenDeliveries(trx, scope, { ...page, after: rest?.deliveries })
-    if (!rest || rest.transactions)
+    if (waiting.transactions)
       next.transactions = await postponeTransactions(trx, { ...page, after: rest?.transactions })
     return Object.values(next).some((key) => key !== undefined) ? next : undefined
   })

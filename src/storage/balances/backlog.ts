@@ -154,6 +154,12 @@ export const settleBacklogs = async (
   return new Set(rows.map(({ backlog_id }) => backlog_id))
 }
 
+const hasBacklogs = async (trx: Db, network_id: number): Promise<boolean> => {
+  const { rows } = await sql`
+    select from balance_backlog where network_id = ${network_id} limit 1`.execute(trx)
+  return rows.length > 0
+}
+
 /**
  * Makes ordinary balance work of a chain's rows, all of them unless some are named. To be called
  * by code that removes, moves or searches work, before that and while it holds the cursor.
@@ -163,6 +169,8 @@ export const expandBacklogs = async (
   network_id: number,
   backlog_ids?: readonly string[],
 ): Promise<void> => {
+  // Usually there is none, and planning the statement below takes the database 0.7 ms.
+  if (!backlog_ids && !(await hasBacklogs(trx, network_id))) return
   await sql`
     with held as materialized (${locked(network_id, backlog_ids)}),
     gone as (

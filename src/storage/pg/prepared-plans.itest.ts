@@ -5,6 +5,7 @@ import { freshDatabase } from '../../../test/helpers/database.ts'
 import { awaitCursor, lockCursor, setCursor } from '../tracking/blocks.ts'
 import { assertLease } from '../tracking/leases.ts'
 import { hasOpenTransactions } from '../transactions/open.ts'
+import { setConfirmation } from '../wallets/confirmation.ts'
 import { listReceiverHeaders, listReceivers } from '../webhooks/delivery-claims.ts'
 import { listDueWaiting } from '../webhooks/due-notifications.ts'
 import { findWebhooks } from '../webhooks/notifications.ts'
@@ -48,6 +49,15 @@ test.each<[what: string, work: (watched: Db) => Promise<unknown>]>([
       }).catch(() => {}),
   ],
   ['open transactions', (db) => hasOpenTransactions(db, 1)],
+  [
+    'a change of the confirmation',
+    (db) =>
+      setConfirmation(
+        db,
+        { ...ids, network_id: 1 },
+        { ...ids, confirmation: 2, update_time: now, head: 1 },
+      ),
+  ],
   ['webhooks of transfers', (db) => findWebhooks(db, 1, [ids], 'WEBHOOK_EVENT_TRANSFER', 5)],
   ['due notifications', (db) => listDueWaiting(db, { network_id: 1, head: 1, limit: 200 })],
   ['receivers', (db) => listReceivers(db, [webhook_id])],

@@ -74,7 +74,8 @@ export const lockCursorInTurn = async (
   trx: Db,
   network_id: number,
 ): Promise<CursorRow | undefined> => {
-  await sql`select pg_advisory_xact_lock(${sql.lit(turnClass)}, ${network_id}::int4)`.execute(trx)
+  await sql`${sql.raw(prepared)}
+    select pg_advisory_xact_lock(${sql.lit(turnClass)}, ${network_id}::int4)`.execute(trx)
   return await lockCursor(trx, network_id)
 }
 

@@ -6,7 +6,8 @@ import type { Db } from '../pg/database.ts'
 import { prepared } from '../pg/prepared.ts'
 import { depthOf, type TransactionRow } from './transactions.ts'
 
-const open = sql`('TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT', 'TRANSACTION_STATE_MINED')`
+/** The states of what is open, as a list of SQL. */
+export const open = sql`('TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT', 'TRANSACTION_STATE_MINED')`
 const onTheWay = sql`('TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT')`
 // Lock all rows in one order to avoid deadlocks.
 const inOrder = sql`order by organization_id, transaction_id`
