@@ -16,6 +16,7 @@ import type { Replicas } from '../storage/pg/replicas.ts'
 import type { NetworkName } from '../storage/tracking/networks.ts'
 import type { Principal } from './access/principal.ts'
 import type { Concerns } from './audit/event.ts'
+import type { BulkTurns } from './limits/bulk-turns.ts'
 import type { RateLimits } from './limits/decision.ts'
 import type { QuerySource } from './query/source.ts'
 
@@ -76,6 +77,8 @@ export type Installation = {
   db: Db
   /** The database for the calls of one organization, which must not use up all connections. */
   shareOf?(organization_id: string): Db
+  /** Absent where organizations do not call beside each other. */
+  bulkTurns?: BulkTurns
   /** Absent where no replica is configured. */
   replicas?: Replicas
   clock: Clock

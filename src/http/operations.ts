@@ -198,6 +198,7 @@ export function createOperations({
         throw rateLimited(decision)
       }
       counted = principal
+      installation.bulkTurns?.note(principal.organization_id)
       used = principal
       const limits = listLimits(decision)
       for (let at = 0; at < limits.length; at += 2) call.setHeader(limits[at]!, limits[at + 1]!)

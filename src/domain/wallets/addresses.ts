@@ -15,6 +15,7 @@ import {
 } from '../../storage/wallets/addresses.ts'
 import type { WalletScope } from '../../storage/wallets/tables.ts'
 import { touchWallet } from '../../storage/wallets/wallets.ts'
+import { inBulkTurn } from '../bulk.ts'
 import type { Context, WalletHandler } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { checkUse } from '../quotas.ts'
@@ -48,7 +49,7 @@ export const BatchRegisterAddresses: WalletHandler<'BatchRegisterAddresses'> = a
   const scope = await chainScope(context)
   const { wallet_id } = await getWallet(context, scope, request.wallet_id)
   const batch = readAddresses(scope.family, request.addresses)
-  const job = await context.db.transaction().execute(async (db) => {
+  const job = await inBulkTurn(context, async (db) => {
     const cover = await registerIn({ ...context, db }, scope, { wallet_id, ...batch })
     await context.record?.(db, {})
     return cover

@@ -1,6 +1,7 @@
 import { expandBacklogs } from '../../storage/balances/backlog.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { lockCursorInTurn } from '../../storage/tracking/blocks.ts'
+import { inBulkTurn } from '../bulk.ts'
 import type { Context } from '../context.ts'
 
 /** Rows of a page. A page of 1,000 addresses took 25 ms. */
@@ -13,14 +14,13 @@ export const pageRows = 1_000
  * broke off, some pages are done, and repeating it does the others.
  */
 export async function inPages<key>(
-  { db, signal }: Pick<Context, 'db' | 'signal'>,
+  context: Pick<Context, 'db' | 'signal' | 'bulkTurns' | 'principal'>,
   network_id: number,
   change: (trx: Db, head: number, after: key | undefined) => Promise<key | undefined>,
 ): Promise<void> {
   let after: key | undefined
   do {
-    signal.throwIfAborted()
-    after = await db.transaction().execute(async (trx) => {
+    after = await inBulkTurn(context, async (trx) => {
       const cursor = await lockCursorInTurn(trx, network_id)
       // Rows that name what is changed must be there before it is changed.
       await expandBacklogs(trx, network_id)

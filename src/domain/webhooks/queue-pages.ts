@@ -4,6 +4,7 @@ import { isUuid } from '../../lib/ids.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import type { WalletScope } from '../../storage/wallets/tables.ts'
 import { lockWebhook, type WebhookRow } from '../../storage/webhooks/webhooks.ts'
+import { inBulkTurn } from '../bulk.ts'
 import type { Context } from '../context.ts'
 
 const longestPauseMs = 100
@@ -24,22 +25,22 @@ export const pauseAfterPage = async (began: number, signal: AbortSignal): Promis
  * two pages. After a call that broke off, repeating it does the rest.
  */
 export async function inQueuePages(
-  { db, signal }: Pick<Context, 'db' | 'signal'>,
+  context: Pick<Context, 'db' | 'signal' | 'bulkTurns' | 'principal'>,
   target: { scope: WalletScope; webhook_id: string; isOptional?: boolean },
   change: (trx: Db, row: WebhookRow, isFirst: boolean) => Promise<boolean>,
 ): Promise<void> {
   const { scope, webhook_id, isOptional = false } = target
   let isMore = true
   for (let isFirst = true; isMore; isFirst = false) {
-    signal.throwIfAborted()
-    const began = performance.now()
-    isMore = await db.transaction().execute(async (trx) => {
+    let began = 0
+    isMore = await inBulkTurn(context, async (trx) => {
+      began = performance.now()
       // The webhook before its queue, as in every writer.
       const row = isUuid(webhook_id) ? await lockWebhook(trx, scope, webhook_id) : undefined
       if (row) return await change(trx, row, isFirst)
       if (isFirst && !isOptional) throw new OperationError('WEBHOOK_NOT_FOUND')
       return false
     })
-    if (isMore) await pauseAfterPage(began, signal)
+    if (isMore) await pauseAfterPage(began, context.signal)
   }
 }

@@ -43,6 +43,7 @@ import {
   updateWebhook,
   type WebhookRow,
 } from '../../storage/webhooks/webhooks.ts'
+import { inBulkTurn } from '../bulk.ts'
 import type { Context, WalletHandler } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { takeQuota } from '../quotas.ts'
@@ -92,7 +93,7 @@ export const UpdateWebhook: WalletHandler<'UpdateWebhook'> = async (
   if (webhook_endpoint !== undefined) check(context, webhook_endpoint)
   checkEvents(context, events)
   const now = new Date(context.clock.now())
-  const isMore = await context.db.transaction().execute(async (trx) => {
+  const isMore = await inBulkTurn(context, async (trx) => {
     // No block is stored meanwhile: what it noted would wait for the old number.
     if (confirmation !== undefined) await lockCursorInTurn(trx, scope.network_id)
     const row = await getWebhookToChange(trx, scope, webhook_id)

@@ -1,0 +1,14 @@
+import type { Db } from '../storage/pg/database.ts'
+import type { Context } from './context.ts'
+
+/** Does a page of bulk work in a transaction, when it is the turn of the organization (`limits/bulk-turns.ts`). */
+export const inBulkTurn = async <result>(
+  { db, signal, bulkTurns, principal }: Pick<Context, 'db' | 'signal' | 'bulkTurns' | 'principal'>,
+  page: (trx: Db) => Promise<result>,
+): Promise<result> => {
+  const act = () => {
+    signal.throwIfAborted()
+    return db.transaction().execute(page)
+  }
+  return bulkTurns ? await bulkTurns.run(principal.organization_id, act) : await act()
+}
