@@ -1,8 +1,10 @@
+import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { createWalletBench } from '../../../test/helpers/wallets.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
 import { createReachable } from '../../lib/net/reachable.ts'
+import { removeEvents } from '../../storage/webhooks/sinks.ts'
 
 const { db } = await freshDatabase()
 const bench = await createWalletBench(db, 'c')
@@ -84,4 +86,28 @@ it('leaves events of the installation to an administrator', async () => {
   const own = { sink_id, servers: ['own.example:4222'] }
   expect(await member.reason('UpdateSink', own)).toBe('PERMISSION_DENIED')
   expect(await admin.reason('UpdateSink', own)).toBe('OK')
+})
+
+it('is removed in a transaction that deletes no event: a worker deletes those that wait, too, page by page', async () => {
+  const sink_id = await register(nats)
+  await sql`
+    insert into delivery (webhook_history_id, organization_id, network_id, webhook_id, notification_type, data, block_number,
+      due_block, create_time)
+    select gen_random_uuid(), ${organization_id}, ${bench.network_id}, ${sink_id}, 'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED', '{}', n,
+      n + 9, now()
+    from generate_series(1, 250) n`.execute(db)
+  const countOf = async (table: string) => {
+    const { rows } = await sql<{ count: number }>`
+      select count(*) from ${sql.table(table)} where webhook_id = ${sink_id}`.execute(db)
+    return rows[0]!.count
+  }
+  await call('RemoveSink', { sink_id })
+  expect([await countOf('webhook'), await countOf('sink'), await countOf('delivery')]).toEqual([
+    0, 1, 250,
+  ])
+  const left: number[] = []
+  // Sinks of other tests are removed here as well.
+  while (await removeEvents(db, 100)) left.push(await countOf('delivery'))
+  expect([...new Set(left)].slice(-4)).toEqual([250, 150, 50, 0])
+  expect(await countOf('sink')).toBe(0)
 })

@@ -128,20 +128,15 @@ export const disableSink = async (
     where webhook_id = ${webhook_id} and webhook_state = 'WEBHOOK_STATE_ENABLED'`.execute(trx)
 }
 
-/** Removes a locked sink. Its row stays until `removeEvents` has deleted the events. */
+/**
+ * Removes a locked sink. Its row stays until `removeEvents` has deleted the events. In this transaction they would keep the
+ * webhook locked, and a block of all organizations waits for that: a sink may have millions.
+ */
 export const removeSink = async (trx: Db, webhook_id: string, now: Date): Promise<void> => {
   await sql`
     update sink set remove_time = ${now}, epoch = epoch + 1 where webhook_id = ${webhook_id}`.execute(
     trx,
   )
-  // Waiting ones that the tracker holds are dropped by it, because their webhook is gone.
-  await sql`
-    delete from delivery where webhook_history_id in (
-      select d.webhook_history_id from webhook w
-      join delivery d on d.network_id = w.network_id and d.organization_id = w.organization_id
-        and d.webhook_id = w.webhook_id and d.due_block is not null
-      where w.webhook_id = ${webhook_id}
-      for update of d skip locked)`.execute(trx)
   await sql`delete from webhook where webhook_id = ${webhook_id}`.execute(trx)
 }
 
@@ -157,8 +152,17 @@ export const removeEvents = async (db: Db, limit: number): Promise<boolean> => {
       select webhook_history_id from delivery
       where webhook_id = ${sink.webhook_id} and sequence is not null
       order by sequence limit ${limit} for update skip locked))`.execute(db)
-  // The row of the sink goes last: it names the events that are still to be deleted.
   if (numAffectedRows > 0n) return true
+  // Waiting ones that the tracker holds are dropped by it, because their webhook is gone.
+  const waiting = await sql`
+    delete from delivery where webhook_history_id = any(array(
+      select d.webhook_history_id from sink s
+      join delivery d on d.network_id = s.network_id and d.organization_id = s.organization_id
+        and d.webhook_id = s.webhook_id and d.due_block is not null
+      where s.webhook_id = ${sink.webhook_id}
+      order by d.due_block limit ${limit} for update of d skip locked))`.execute(db)
+  // The row of the sink goes last: it names the events that are still to be deleted.
+  if ((waiting.numAffectedRows ?? 0n) > 0n) return true
   await sql`delete from sink where webhook_id = ${sink.webhook_id}`.execute(db)
   return true
 }
