@@ -147,6 +147,8 @@ it('a change of the confirmation looks once at what may wait, and changes pages 
   }
   const looked = 'balance_change balance_pending delivery managed_transaction'
   expect(await tablesOf(2)).toEqual(['balance_backlog', looked])
+  // The turn of the request and the cursor are taken together.
+  expect(texts.filter((text) => text.includes('pg_advisory_xact_lock'))).toHaveLength(1)
   await sql`
     insert into balance_change (wallet_id, address, asset_id, block_number, organization_id, network_id, due_block)
     select wallet_id, '\\x00', md5('')::uuid, 5, organization_id, network_id, 6

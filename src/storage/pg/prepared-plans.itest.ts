@@ -2,7 +2,7 @@ import { randomBytes, randomUUIDv7 } from 'node:crypto'
 import { type CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import { expect, test } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
-import { awaitCursor, lockCursor, setCursor } from '../tracking/blocks.ts'
+import { awaitCursor, lockCursor, lockCursorInTurn, setCursor } from '../tracking/blocks.ts'
 import { assertLease } from '../tracking/leases.ts'
 import { hasOpenTransactions } from '../transactions/open.ts'
 import { setConfirmation } from '../wallets/confirmation.ts'
@@ -38,6 +38,7 @@ test.each<[what: string, work: (watched: Db) => Promise<unknown>]>([
   ['the lease of a worker', (db) => assertLease(db, 'name', 1).catch(() => {})],
   ['the cursor of a block', (db) => lockCursor(db, 1)],
   ['the cursor of a request', (db) => awaitCursor(db, 1)],
+  ['the cursor of a request in its turn', (db) => lockCursorInTurn(db, 1)],
   [
     'moving the cursor',
     (db) =>

@@ -2,7 +2,7 @@
 // writer of blocks checks the epoch of its lease in the same transaction, so that a holder that was replaced
 // cannot write. `docs/architecture.md` has the lock order.
 
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { insertRows } from '../pg/bulk.ts'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
@@ -40,11 +40,12 @@ const turnClass = 5_713_306
 const lockedCursor = async (
   db: Db,
   network_id: number,
-  { take, row }: { take: string; row: string },
+  { take, row, before }: { take: string; row: string; before?: RawBuilder<unknown> },
 ): Promise<CursorRow | undefined> => {
   const { rows } = await sql<CursorRow>`${sql.raw(prepared)}
-    select c.* from (
-      select count(${sql.raw(take)}(${sql.lit(cursorClass)}, ${network_id}::int4)) as held) l
+    select c.* from ${before ?? sql``} (
+      select count(${sql.raw(take)}(${sql.lit(cursorClass)}, ${network_id}::int4)) as held
+      ${before ? sql`from (select where t.turn > 0 offset 0) o` : sql``}) l
     cross join lateral (
       select network_id, name, block_number, block_hash, detail, update_time from tracker_cursor
       where network_id = ${network_id} and name = ${name} and l.held > 0 offset 0
@@ -73,11 +74,15 @@ export const lockCursor = async (trx: Db, network_id: number): Promise<CursorRow
 export const lockCursorInTurn = async (
   trx: Db,
   network_id: number,
-): Promise<CursorRow | undefined> => {
-  await sql`${sql.raw(prepared)}
-    select pg_advisory_xact_lock(${sql.lit(turnClass)}, ${network_id}::int4)`.execute(trx)
-  return await lockCursor(trx, network_id)
-}
+): Promise<CursorRow | undefined> =>
+  await lockedCursor(trx, network_id, {
+    take: 'pg_advisory_xact_lock',
+    row: 'for update',
+    // In the same statement, which saves a round trip; the condition keeps the order.
+    before: sql`(
+      select count(pg_advisory_xact_lock(${sql.lit(turnClass)}, ${network_id}::int4)) as turn) t
+    cross join lateral`,
+  })
 
 /** Moves the cursor. */
 export const setCursor = async (
