@@ -2,7 +2,7 @@
 // reverse. It may use every folder except `cli`. It guarantees that a start that fails half-way
 // leaves nothing running.
 
-import { createBulkTurns } from '../domain/limits/bulk-turns.ts'
+import { createBulkTurns } from '../domain/bulk-turns.ts'
 import type { DevTools } from '../http/dev.ts'
 import type { EventStreams } from '../http/events/streams.ts'
 import { createOperations, type Operations } from '../http/operations.ts'

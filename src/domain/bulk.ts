@@ -1,7 +1,7 @@
 import type { Db } from '../storage/pg/database.ts'
 import type { Context } from './context.ts'
 
-/** Does a page of bulk work in a transaction, when it is the turn of the organization (`limits/bulk-turns.ts`). */
+/** Does a page of bulk work in a transaction, when it is the turn of the organization (`bulk-turns.ts`). */
 export const inBulkTurn = async <result>(
   { db, signal, bulkTurns, principal }: Pick<Context, 'db' | 'signal' | 'bulkTurns' | 'principal'>,
   page: (trx: Db) => Promise<result>,

@@ -16,7 +16,7 @@ import type { Replicas } from '../storage/pg/replicas.ts'
 import type { NetworkName } from '../storage/tracking/networks.ts'
 import type { Principal } from './access/principal.ts'
 import type { Concerns } from './audit/event.ts'
-import type { BulkTurns } from './limits/bulk-turns.ts'
+import type { BulkTurns } from './bulk-turns.ts'
 import type { RateLimits } from './limits/decision.ts'
 import type { QuerySource } from './query/source.ts'
 

@@ -135,7 +135,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   'contract/openapi': ['openapi'],
   'contract/operations': ['calls', 'catalogue', 'gateway', 'transaction'],
   'contract/records': ['admin', 'assets', 'presented', 'states', 'token', 'wallet'],
-  domain: ['context', 'handlers', 'replica-reads'],
+  domain: ['bulk-turns', 'context', 'handlers', 'replica-reads'],
   'domain/access': [
     'admit',
     'authenticate',

@@ -1,4 +1,4 @@
-import { OperationError } from '../../contract/errors/errors.ts'
+import { OperationError } from '../contract/errors/errors.ts'
 
 /** Pages of bulk work, which keep a connection of the database and one of its cores busy for 10 to 50 ms. */
 export type BulkTurns = {
