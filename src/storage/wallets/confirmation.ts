@@ -50,14 +50,15 @@ export const findWaiting = async (
   { organization_id, network_id }: WalletScope,
   { wallet_id, head }: { wallet_id: string; head: number },
 ): Promise<Waiting> => {
+  const own = sql`organization_id = ${organization_id}`
   const { rows } = await sql<Waiting>`
     select
-      exists (select from balance_change where wallet_id = ${wallet_id}) as changes,
-      exists (select from balance_pending where wallet_id = ${wallet_id}) as pending,
-      exists (select from delivery where network_id = ${network_id}
-        and organization_id = ${organization_id} and due_block > ${head}) as deliveries,
+      exists (select from balance_change where wallet_id = ${wallet_id} and ${own}) as changes,
+      exists (select from balance_pending where wallet_id = ${wallet_id} and ${own}) as pending,
+      exists (select from delivery
+        where network_id = ${network_id} and ${own} and due_block > ${head}) as deliveries,
       exists (select from managed_transaction
-        where wallet_id = ${wallet_id} and transaction_state in ${open}) as transactions`.execute(
+        where wallet_id = ${wallet_id} and ${own} and transaction_state in ${open}) as transactions`.execute(
     trx,
   )
   return rows[0]!
