@@ -19,13 +19,20 @@ const cache = process.env.NODE_COMPILE_CACHE || ownCompileCache()
 // Says that the process above is this program on an older Node.
 const launched = 'PORTOLAN_LAUNCHED'
 // The service has one thread of V8 beside the main one, not four, and a small space for new objects: see
-// `app/cluster/member.ts`, which starts all processes but this one. V8 reads both before any of our code runs.
-const flags = process.argv[2] === 'start' ? ['--v8-pool-size=1', '--max-semi-space-size=8'] : []
+// `app/cluster/member.ts`, which starts all processes but this one and compares flags in the same way. V8 reads both before
+// any of our code runs. Those that the operator has set win.
+const ownFlags = ['--v8-pool-size=1', '--max-semi-space-size=8']
+const given = process.execArgv.filter((flag) => setsOneOf(ownFlags, flag))
+const inherited = (process.env.NODE_OPTIONS ?? '').split(/[\s"]+/)
+const flags =
+  process.argv[2] === 'start'
+    ? ownFlags.filter((flag) => ![...given, ...inherited].some((one) => setsOneOf([flag], one)))
+    : []
 const args = [...flags, own, ...process.argv.slice(2)]
 
 if (major >= 26) {
   // Not with a channel to the process above, which would be lost.
-  if (flags.some((flag) => !process.execArgv.includes(flag)) && !process.channel)
+  if (flags.length > 0 && !process.channel)
     replaceBy(process.execPath, [...process.execArgv, ...args], process.env)
   if (process.env[launched]) endWithLauncher()
   else endWithNpm()
@@ -35,9 +42,10 @@ if (major >= 26) {
   const node = ownNode()
   const env = { ...process.env, ...(cache && { NODE_COMPILE_CACHE: cache }) }
   // One process instead of two: signals, kills and exit codes are its own. Node has it since 22.15.
-  replaceBy(node, args, env)
+  // Other flags of the older Node may be unknown to this one.
+  replaceBy(node, [...given, ...args], env)
   endWithNpm()
-  const child = spawn(node, args, {
+  const child = spawn(node, [...given, ...args], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: { ...env, [launched]: '1' },
   })
@@ -45,6 +53,13 @@ if (major >= 26) {
   child.on('exit', (code, signal) => {
     process.exitCode = code ?? (signal ? 1 : 0)
   })
+}
+
+/** Whether a flag sets what one of ours does: V8 takes `_` for `-`, and a least size is bounded by the greatest one. */
+function setsOneOf(ours, flag) {
+  const settingOf = (one) =>
+    one.replace(/=.*/, '').replaceAll('_', '-').replace('--min-semi', '--max-semi')
+  return ours.some((one) => settingOf(one) === settingOf(flag))
 }
 
 /** Runs a Node in place of this process, where the system and this Node can. */

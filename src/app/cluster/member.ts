@@ -44,12 +44,30 @@ export const oneHelper = '--v8-pool-size=1'
  */
 const shortCollections = '--max-semi-space-size=8'
 
+/** What sets the same as a flag: V8 takes `_` for `-`, and a least size is bounded by the greatest one. */
+const settingOf = (flag: string): string =>
+  flag.replace(/=.*/, '').replaceAll('_', '-').replace('--min-semi', '--max-semi')
+
 /**
- * The flags of V8 for a process with these roles. `bin/portolan.js` gives them to the first process, which starts before
- * its roles are known.
+ * The flags of V8 for a process with these roles; those that the operator has set win. `bin/portolan.js` gives them to the
+ * first process, which starts before its roles are known.
  */
-export const processFlags = (roles: PartPlan['roles']): readonly string[] =>
-  roles.some((role) => requestRoles.includes(role)) ? [oneHelper, shortCollections] : [oneHelper]
+export function processFlags(
+  roles: PartPlan['roles'],
+  // A process gets the environment of this one, and none of its other flags.
+  { execArgv, options }: { execArgv: readonly string[]; options: string } = {
+    execArgv: process.execArgv,
+    options: process.env.NODE_OPTIONS ?? '',
+  },
+): readonly string[] {
+  const own = [oneHelper, shortCollections]
+  const settings = own.map(settingOf)
+  const given = execArgv.filter((flag) => settings.includes(settingOf(flag)) && !own.includes(flag))
+  const set = [...given, ...options.split(/[\s"]+/)].map(settingOf)
+  const servesRequests = roles.some((role) => requestRoles.includes(role))
+  const wanted = servesRequests ? own : [oneHelper]
+  return [...given, ...wanted.filter((flag) => !set.includes(settingOf(flag)))]
+}
 
 /** Starts a process and waits until it runs; rejects with the reason why it does not. */
 export async function startMember(
