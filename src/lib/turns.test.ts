@@ -39,3 +39,21 @@ test('after a turn a client acts at once again', async () => {
   for (const name of ['3', '4', '5']) run('a', name)
   expect(acted).toEqual(['1', '2', '3', '4'])
 })
+
+test('work that costs more takes more of a turn, and each turn does something', async () => {
+  const turns = createTurns({ perClient: 100, perTurn: 100 })
+  const acted: string[] = []
+  const run = (client: string, name: string, cost: number) =>
+    turns.run(client, () => acted.push(name), cost)
+  for (const name of ['a1', 'a2', 'a3', 'a4']) run('a', name, 40)
+  run('b', 'b1', 40)
+  run('b', 'b2', 500)
+  run('b', 'b3', 1)
+  expect(acted).toEqual(['a1', 'a2', 'b1'])
+  const later: string[] = []
+  while (turns.waiting() > 0) {
+    await turn()
+    later.push(acted.splice(0).join())
+  }
+  expect(later).toEqual(['a1,a2,b1,a3', 'b2', 'a4,b3'])
+})

@@ -210,3 +210,19 @@ test('steps of large filters have a turn each, organizations in rotation, and sm
   }
   expect(seen).toEqual(['a1', 'a1,b1', 'a1,b1,a2', 'a1,b1,a2,a3'])
 })
+
+test('small filters beyond 2,000 terms of steps in one turn wait for the next, organizations in rotation', async () => {
+  const { inTurn } = createFilterBudget({ perKey: 1, perOrganization: 1 })
+  const done: string[] = []
+  const make = (name: string) => inTurn(name.charAt(0), 200, () => done.push(name))
+  for (let count = 0; count < 25; count++) make(`a${count}`)
+  make('b0')
+  expect(done.splice(0)).toEqual([...Array.from({ length: 10 }, (_, at) => `a${at}`), 'b0'])
+  for (let count = 1; count < 15; count++) make(`b${count}`)
+  expect(done.splice(0)).toEqual(Array.from({ length: 9 }, (_, at) => `b${at + 1}`))
+  await turn()
+  const both = Array.from({ length: 5 }, (_, at) => [`a${at + 10}`, `b${at + 10}`]).flat()
+  expect(done.splice(0)).toEqual(both)
+  await turn()
+  expect(done).toEqual(Array.from({ length: 10 }, (_, at) => `a${at + 15}`))
+})

@@ -17,8 +17,8 @@ export type FilterBudget = {
   /** Takes room until the returned function is called; a refusal when there is none. */
   take(owner: Owner, terms: number): (() => void) | Refusal
   /**
-   * Does one step of making a filter: at once where it is small, otherwise in a turn of the event loop that has no
-   * other such step, those of organizations in rotation.
+   * Does one step of making a filter, those of organizations in rotation. One of a large filter has a turn of the event
+   * loop. One of a small filter is done at once; where an organization makes many in one turn, the others wait for the next.
    */
   inTurn(organization_id: string, terms: number, act: () => void): void
   /** Terms in use, by key and by organization. */
@@ -31,7 +31,10 @@ export const termsOfOne = 10
 /** Larger filters take long: compiling, naming and indexing 1,000 addresses took 1.5 ms in one turn. */
 export const smallTerms = 200
 
-/** Addresses and topics that are taken out of the index in one turn of the event loop. */
+/**
+ * Addresses and topics that are taken out of the index in one turn of the event loop, and those of all steps of small filters: a
+ * batch of 32 with 190 addresses each took 9 ms in one turn.
+ */
 export const termsPerTurn = 2_000
 
 /** The addresses and topics of a filter as it was given. */
@@ -50,7 +53,8 @@ export function createFilterBudget(limits: {
 }): FilterBudget {
   const keys = new Map<string, number>()
   const organizations = new Map<string, number>()
-  const turns = createTurns({ perClient: 0, perTurn: 1 })
+  const large = createTurns({ perClient: 0, perTurn: 1 })
+  const small = createTurns({ perClient: termsPerTurn, perTurn: termsPerTurn })
 
   const refuseBy = (who: 'key' | 'organization', limit: number): Refusal =>
     refuse(
@@ -83,7 +87,7 @@ export function createFilterBudget(limits: {
       }
     },
     inTurn: (organization_id, terms, act) =>
-      terms > smallTerms ? turns.run(organization_id, act) : act(),
+      terms > smallTerms ? large.run(organization_id, act) : small.run(organization_id, act, terms),
     used: () => ({ keys, organizations }),
   }
 }

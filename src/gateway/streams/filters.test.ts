@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createCanonical } from '../../chains/evm/canonical/canonical.ts'
 import { createFakeClock } from '../../chains/evm/testing/fake-clock.ts'
@@ -225,4 +226,47 @@ test('a large filter is made in steps, counts from the first, and is not made wh
   while (steps.length > 0) steps.shift()!()
   expect(answers[2]).toMatchObject({ ok: false })
   expect([filters.size(), index.size(), all.used().keys.size]).toEqual([0, 0, 0])
+})
+
+test('a batch of 32 filters of 190 addresses is made in several turns, in order, and each misses nothing from its answer on', async () => {
+  const { filters, index } = createBench()
+  let made = 0
+  const ids: string[] = []
+  const gathered = (id: string): string[] => {
+    let text = ''
+    const session = { principal: owner } as Session
+    const poll = { name: 'eth_getFilterChanges' } as never
+    filters.dispatch(poll, { args: [id] } as never, session, (answer) => {
+      text = answer.text
+    })
+    return JSON.parse(text)
+  }
+  for (let count = 0; count < 32; count++) {
+    const address = Array.from(
+      { length: 190 },
+      (_, at) => `0x${(at + 1_000 * count).toString(16).padStart(40, '0')}`,
+    )
+    const session = { principal: owner } as Session
+    const args = [{ address }]
+    filters.dispatch({ name: 'eth_newFilter' } as never, { args } as never, session, (answer) => {
+      ids[count] = JSON.parse(answer.text)
+      made++
+    })
+  }
+  expect(made).toBe(5)
+  const expected: string[][] = Array.from({ length: 32 }, () => [])
+  for (let turns = 0; made < 32; turns++) {
+    expect(turns).toBeLessThan(32)
+    const before = made
+    // Each filter that is answered gathers what comes now.
+    for (let count = 0; count < 32; count++) {
+      const log = { address: `0x${(1_000 * count).toString(16).padStart(40, '0')}`, topics: [] }
+      index.match(log, ({ notify }) => notify(`"${turns}"`, { order: 2 }))
+      if (ids[count] !== undefined) expected[count]!.push(`${turns}`)
+    }
+    expect(Object.keys(ids)).toEqual(Array.from({ length: before }, (_, at) => `${at}`))
+    await turn()
+    expect(made - before).toBeLessThanOrEqual(10)
+  }
+  expect(ids.map(gathered)).toEqual(expected)
 })
