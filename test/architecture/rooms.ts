@@ -281,6 +281,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'log',
     'nearest',
     'outage',
+    'pieces',
     'profile',
     'tracing',
     'turns',

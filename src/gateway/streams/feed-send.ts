@@ -8,12 +8,12 @@ import type { Log } from '../../lib/log.ts'
 import type { FeedBlock, FeedLog } from './feed-block.ts'
 import type { FeedBlocks } from './feed-source.ts'
 
-/** What the feed sends, in this order for every change of the chain. */
+/** What the feed sends, in this order for every change of the chain. Each waits for the one before. */
 export type FeedSink = {
   /** Blocks that left the chain, oldest first, and those that take their place. */
-  removed(blocks: readonly FeedBlock[], added: readonly FeedBlock[]): void
-  header(block: FeedBlock): void
-  logs(block: FeedBlock, logs: readonly FeedLog[]): void
+  removed(blocks: readonly FeedBlock[], added: readonly FeedBlock[]): Promise<void>
+  header(block: FeedBlock): Promise<void> | undefined
+  logs(block: FeedBlock, logs: readonly FeedLog[]): Promise<void> | undefined
   /** There is a gap in the chain, or in its logs alone: listeners must start over. */
   lost(reason: string, what: 'chain' | 'logs'): void
 }
@@ -77,13 +77,13 @@ export function createFeedSender(options: {
       // Logs that were sent must be taken back. Where they are not kept any more, listeners start over.
       if (removed.some(({ isLogged, logs }) => isLogged && !logs))
         sink.lost('The logs of dropped blocks are not known any more.', 'chain')
-      else if (removed.length > 0) sink.removed(removed, added)
+      else if (removed.length > 0) await sink.removed(removed, added)
       // Zero means not sent, so that listeners do not count it as seen.
       for (const block of removed) block.order = 0
       for (const [index, block] of added.entries()) {
         block.order = ++order
         block.isLogged = false
-        sink.header(block)
+        await sink.header(block)
         if (!wantsLogs()) continue
         // A few blocks only: while the feed catches up, the chain may change.
         for (const next of added.slice(index + 1, index + blocksAhead)) prefetch(next)
@@ -91,7 +91,7 @@ export function createFeedSender(options: {
         // The next change removes this block and those after it, whose headers were not sent.
         if (logs === 'left') return
         block.isLogged = logs !== undefined
-        if (logs) sink.logs(block, logs)
+        if (logs) await sink.logs(block, logs)
       }
     },
   }

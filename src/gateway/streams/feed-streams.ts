@@ -11,7 +11,7 @@ import type { Log } from '../../lib/log.ts'
 import { type Refusal, refuse } from '../rpc/rpc-error.ts'
 import { createSyncing } from '../rpc/syncing.ts'
 import { createFeed, type Feed, type FeedOptions } from './feed.ts'
-import type { FilterBudget, Owner } from './filter-budget.ts'
+import { type FilterBudget, type Owner, termsPerTurn } from './filter-budget.ts'
 import { createFilters, type Filters } from './filters.ts'
 import { createLogIndex } from './log-index.ts'
 import { createPending } from './pending.ts'
@@ -53,7 +53,9 @@ export type StreamsOptions = {
 /** Connects the feed with its subscribers. */
 export function createStreams(options: StreamsOptions): Streams {
   const { pool, ids, clock, encode, budget, subscriptionsPerKey: limit } = options
-  const index = createLogIndex<LogListener>()
+  const index = createLogIndex<LogListener>((organization_id, act) =>
+    budget.inTurn(organization_id, termsPerTurn, act),
+  )
   // Hashes of pending transactions come from nodes and not from the feed, but a removed block makes its own pending again.
   const pending = createPending({
     pool,
@@ -67,16 +69,17 @@ export function createStreams(options: StreamsOptions): Streams {
     ...options,
     ...options.feed,
     sink: {
-      removed(blocks, added) {
+      async removed(blocks, added) {
         for (const block of blocks)
-          if (block.isLogged && block.logs) sendLogs(index, block, block.logs, true)
+          if (block.isLogged && block.logs)
+            await sendLogs({ index, block, logs: block.logs, removed: true })
         pending.removed(blocks, added)
       },
       header(block) {
         filters.header(block)
-        subscriptions.header(block)
+        return subscriptions.header(block)
       },
-      logs: (block, logs) => sendLogs(index, block, logs, false),
+      logs: (block, logs) => sendLogs({ index, block, logs, removed: false }),
       lost(reason, what) {
         filters.lost(what)
         subscriptions.lost(reason, what)
@@ -130,6 +133,7 @@ export function createStreams(options: StreamsOptions): Streams {
         subscriptions,
         subscriber,
         quota: {
+          organization_id: owner.organization_id,
           take: (terms) => takeOne(owner, terms),
           inTurn: (terms, act) => budget.inTurn(owner.organization_id, terms, act),
         },

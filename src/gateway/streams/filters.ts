@@ -189,10 +189,12 @@ export function createFilters(options: {
     step(() => {
       const query = compileLogQuery(given)
       const { holder } = admitted
+      const { organization_id } = owner
+      const bounds = { maxChanges, maxBytes }
       step(() =>
         add(
           admitted,
-          logFilter({ given, query, holder, feed: feed(), index, maxChanges, maxBytes }),
+          logFilter({ given, query, organization_id, holder, feed: feed(), index, ...bounds }),
         ),
       )
     })
@@ -284,13 +286,14 @@ const pendingFilter = (feed: Feed, pending: Demand, transactions: Changes): Filt
 function logFilter(options: {
   given: LogFilter
   query: LogQuery
+  organization_id: string
   holder: Holder
   feed: Feed
   index: LogIndex<LogListener>
   maxChanges: number
   maxBytes: number
 }): FilterKind {
-  const { given, query, holder, feed, index, maxChanges, maxBytes } = options
+  const { given, query, organization_id, holder, feed, index, maxChanges, maxBytes } = options
   // Blocks before the filter was made are not its changes, also when their logs arrive later.
   const since = feed.order()
   let logs: RawJson[] = []
@@ -303,14 +306,18 @@ function logFilter(options: {
   }
   const listener: LogListener = {
     query,
+    organization_id,
     notify(text, { order }) {
-      if (order <= since || isFull) return
+      if (order <= since || isFull) return undefined
       // A full filter is gone at the next poll: a gap in its changes would go unnoticed.
       isFull = logs.length >= maxChanges || holder.bytes + text.length > maxBytes
-      if (isFull) return empty()
-      logs.push(text)
-      bytes += text.length
-      holder.bytes += text.length
+      if (isFull) empty()
+      else {
+        logs.push(text)
+        bytes += text.length
+        holder.bytes += text.length
+      }
+      return undefined
     },
   }
   index.add(listener)

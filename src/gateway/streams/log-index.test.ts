@@ -183,14 +183,17 @@ test('a query of a thousand addresses and topics takes a bounded number of place
   expect(found).toBe(10)
 })
 
-test('with ranges and hashes the same targets are found as by a look at all, wherever the chain goes', () => {
+test('with ranges and hashes the same targets are found as by a look at all, wherever the chain goes', async () => {
   const hashOf = (number: number) => `0x${(number % 7).toString(16).padStart(64, '0')}`
   const number = fc.oneof(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 0, max: 6_000 }))
   const query = fc
     .record({
       from: fc.option(number, { nil: undefined }),
       length: fc.option(number, { nil: undefined }),
-      hash: fc.option(fc.integer({ min: 0, max: 9 }), { nil: undefined, freq: 6 }),
+      hash: fc.oneof(
+        { weight: 5, arbitrary: fc.constant(undefined) },
+        { weight: 1, arbitrary: fc.integer({ min: 0, max: 9 }) },
+      ),
       address: fc.boolean(),
     })
     .map(({ from, length, hash, address: hasAddress }) => ({
@@ -213,9 +216,10 @@ test('with ranges and hashes the same targets are found as by a look at all, whe
       weight: 3,
       arbitrary: fc.integer({ min: -3, max: 5 }).map((by) => ({ kind: 'move' as const, by })),
     },
+    { weight: 1, arbitrary: fc.constant({ kind: 'turn' as const }) },
   )
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
       const index = createLogIndex<{ query: ReturnType<typeof compileLogQuery> }>()
       const targets: { query: ReturnType<typeof compileLogQuery> }[] = []
       let now = 0
@@ -229,8 +233,13 @@ test('with ranges and hashes the same targets are found as by a look at all, whe
           for (const gone of targets.splice(one.at % (targets.length + 1), 1)) index.remove(gone)
           continue
         }
+        if (one.kind === 'turn') {
+          await turn()
+          continue
+        }
         now = one.kind === 'jump' ? one.to : Math.max(0, now + one.by)
-        index.reach({ number: now, hash: hashOf(now) })
+        const ready = index.reach({ number: now, hash: hashOf(now) })
+        if (ready !== true) await ready
         const found: unknown[] = []
         index.match(log(), (target) => found.push(target))
         const wanted = targets.filter(({ query }) => matchesBlock(query, now, hashOf(now)))
@@ -250,7 +259,7 @@ test.each([
     'are of other blocks',
     (at: number) => ({ blockHash: `0x${at.toString(16).padStart(64, 'f')}` }),
   ],
-])('20,000 subscriptions whose ranges %s cost a block nothing', (_, filterOf) => {
+])('20,000 subscriptions whose ranges %s cost a block nothing', async (_, filterOf) => {
   const index = createLogIndex()
   let looks = 0
   for (let at = 0; at < 20_000; at++) {
@@ -262,10 +271,98 @@ test.each([
       },
     })
   }
+  // With the first block those that it does not concern leave, in turns.
+  index.reach({ number: 1_799, hash: '0x1' })
+  for (let turns = 120; turns > 0; turns--) await turn()
   for (let number = 1_800; number < 1_805; number++) {
     index.reach({ number, hash: '0x1' })
     looks = 0
     for (let count = 0; count < 200; count++) index.match(log(), () => {})
     expect(looks).toBe(0)
   }
+})
+
+type Query = ReturnType<typeof compileLogQuery>
+
+/** Targets of 1,000 addresses each, and the number of addresses that the index has read of them. */
+const largeTargets = (count: number, organization_id: string, filter: LogFilter = {}) => {
+  const visited = { terms: 0 }
+  const targets = Array.from({ length: count }, (_, at) => {
+    const many = Array.from({ length: 1_000 }, (_, value) => address(at * 1_000 + value))
+    const addresses = counted(new Set(many), () => visited.terms++)
+    return { query: { ...compileLogQuery(filter), addresses }, organization_id }
+  })
+  return { targets, visited }
+}
+const found = (index: ReturnType<typeof createLogIndex<{ query: Query }>>, at: number) => {
+  const all = new Set<unknown>()
+  index.match({ address: address(at), topics: [] }, (target) => all.add(target))
+  return all
+}
+
+test('ranges that begin at the same block enter in turns before it comes, organizations in rotation', async () => {
+  const index = createLogIndex<{ query: Query; organization_id: string }>()
+  index.add({ query: compileLogQuery({ topics: [c] }), organization_id: 'a' })
+  await index.reach({ number: 800, hash: a })
+  const fromBlock = '0x3e8'
+  const first = largeTargets(10, 'a', { fromBlock })
+  const second = largeTargets(2, 'b', { fromBlock })
+  for (const target of [...first.targets, ...second.targets]) index.add(target)
+  await turn()
+  expect(first.visited.terms + second.visited.terms).toBe(0)
+  for (let number = 900; number < 936; number++) expect(index.reach({ number, hash: a })).toBe(true)
+  expect(first.visited.terms + second.visited.terms).toBe(0)
+  const seen: number[][] = []
+  for (let number = 936; number < 950; number++) {
+    expect(index.reach({ number, hash: a })).toBe(true)
+    expect(found(index, 1)).toEqual(new Set())
+    await turn()
+    seen.push([first.visited.terms, second.visited.terms])
+  }
+  for (const [at, [one, two]] of seen.entries()) {
+    const [before = 0, alsoBefore = 0] = seen[at - 1] ?? []
+    expect(one! - before + two! - alsoBefore).toBeLessThanOrEqual(2_000)
+  }
+  expect(seen[3]![1]).toBe(2_000)
+  expect(seen.at(-1)).toEqual([10_000, 2_000])
+  expect(index.reach({ number: 999, hash: a })).toBe(true)
+  expect(found(index, 1)).toEqual(new Set())
+  expect(index.reach({ number: 1_000, hash: a })).toBe(true)
+  expect(found(index, 1)).toEqual(new Set([first.targets[0], second.targets[0]]))
+})
+
+test('a block that comes far ahead of the last one waits until its ranges have entered in turns', async () => {
+  const index = createLogIndex<{ query: Query; organization_id: string }>()
+  index.add({ query: compileLogQuery({ topics: [c] }), organization_id: 'a' })
+  expect(index.reach({ number: 1, hash: a })).toBe(true)
+  const { targets, visited } = largeTargets(20, 'a', { fromBlock: '0x3e8', toBlock: '0x3e8' })
+  const others = largeTargets(20, 'b', { fromBlock: '0x408' })
+  for (const target of [...targets, ...others.targets]) index.add(target)
+  const ready = index.reach({ number: 1_000, hash: a })
+  expect(ready).toBeInstanceOf(Promise)
+  let isReady = false
+  void Promise.resolve(ready).then(() => {
+    isReady = true
+  })
+  for (let before = 0; !isReady; before = visited.terms) {
+    await turn()
+    expect(visited.terms - before).toBeLessThanOrEqual(2_000)
+  }
+  expect(visited.terms).toBe(20_000)
+  for (const at of [0, 5_000, 19_999])
+    expect(found(index, at)).toEqual(new Set([targets[Math.floor(at / 1_000)]]))
+  while (others.visited.terms < 20_000) await turn()
+  // Ranges that are over leave in turns as well.
+  expect(index.reach({ number: 2_025, hash: a })).toBe(true)
+  expect(visited.terms).toBe(20_000)
+  for (let turns = 60; turns > 0; turns--) {
+    const before = visited.terms
+    await turn()
+    expect(visited.terms - before).toBeLessThanOrEqual(2_000)
+  }
+  expect(visited.terms).toBe(40_000)
+  // The chain began anew: what was over comes again.
+  await index.reach({ number: 1_000, hash: b })
+  expect(visited.terms).toBe(60_000)
+  expect(found(index, 19_999)).toEqual(new Set([targets[19]]))
 })

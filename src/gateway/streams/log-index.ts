@@ -1,19 +1,23 @@
 // Which subscriptions and filters want a log. A look-up by address and topic, because comparing each log with each
 // subscription costs their product (bench/RESULTS.md: 5,000 logs against 100,000 subscriptions take 8.4 ms of CPU).
 
+import { createTurns } from '../../lib/turns.ts'
 import { createLogRanges } from '../rpc/log-ranges.ts'
 import { type LogKeys, type LogQuery, matchesBlock, matchesKeys } from '../rpc/topics.ts'
-import { smallTerms, termsPerTurn } from './filter-budget.ts'
+import { smallTerms, termsOfOne, termsPerTurn } from './filter-budget.ts'
 
-/** A listener for logs. */
-export type LogTarget = { query: LogQuery }
+/** A listener for logs. The work for those of one organization is done in its turns. */
+export type LogTarget = { query: LogQuery; organization_id?: string }
 
 /** Finds the subscribers of a log without a scan of all of them. */
 export type LogIndex<target extends LogTarget> = {
   add(target: target): void
   remove(target: target): void
-  /** The logs that are matched next are those of this block. */
-  reach(block: { number: number; hash: string }): void
+  /** The logs that are matched next are those of this block; true, or a promise to wait for. */
+  reach(block: { number: number; hash: string }): true | Promise<void>
+  /** Sets that have each target that wants this log of the block once, among others. Looking at them may take long. */
+  find(log: LogKeys): Iterable<target>[]
+  wants(target: target, log: LogKeys): boolean
   /** Calls `visit` once with each target that wants this log of the block. */
   match(log: LogKeys, visit: (target: target) => void): void
   size(): number
@@ -36,7 +40,12 @@ const maxPlaces = 1_000
  * An index over address and topic. Each target stands at the places of one position only, the one that
  * is most selective, so that a log finds it at most once; the rest of its query is compared then.
  */
-export function createLogIndex<target extends LogTarget>(): LogIndex<target> {
+export function createLogIndex<target extends LogTarget>(
+  inTurn: (organization_id: string, act: () => void) => void = createTurns({
+    perClient: 0,
+    perTurn: 1,
+  }).run,
+): LogIndex<target> {
   const anywhere: Places<target> = { plain: new Set(), topics: [] }
   // Most addresses have one target without topics. It stands there itself, without sets for each address.
   const byAddress = new Map<string, target | Places<target>>()
@@ -101,7 +110,10 @@ export function createLogIndex<target extends LogTarget>(): LogIndex<target> {
         byAddress.delete(address)
     })
 
-  const ranges = createLogRanges<target>({ enter, leave })
+  const ranges = createLogRanges<target>({
+    ...{ enter, leave, inTurn, perTurn: termsPerTurn },
+    costOf: (target) => Math.max(termsOf(target), termsOfOne),
+  })
 
   // Removed, but still at their places: a client can end a hundred large ones in one turn of the event loop.
   const removed = new Set<target>()
@@ -120,13 +132,26 @@ export function createLogIndex<target extends LogTarget>(): LogIndex<target> {
     matchesBlock(target.query, block.number, block.hash) &&
     !removed.has(target)
 
-  const look = (places: Places<target>, log: LogKeys, visit: (target: target) => void) => {
-    for (const target of places.plain) if (wants(target, log)) visit(target)
-    const { topics } = places
+  const addPlaces = (
+    { plain, topics }: Places<target>,
+    log: LogKeys,
+    found: Iterable<target>[],
+  ) => {
+    if (plain.size > 0) found.push(plain)
     for (let position = 0; position < topics.length; position++) {
-      const found = topics[position]?.get(log.topics[position] as string)
-      if (found) for (const target of found) if (wants(target, log)) visit(target)
+      const set = topics[position]?.get(log.topics[position] as string)
+      if (set) found.push(set)
     }
+  }
+
+  const find = (log: LogKeys): Iterable<target>[] => {
+    const found: Iterable<target>[] = []
+    const there = byAddress.get(log.address)
+    if (there && isTarget(there)) found.push([there])
+    else if (there) addPlaces(there, log, found)
+    addPlaces(anywhere, log, found)
+    if (ofHash) found.push(ofHash)
+    return found
   }
 
   return {
@@ -152,15 +177,12 @@ export function createLogIndex<target extends LogTarget>(): LogIndex<target> {
     reach(next) {
       block = next
       ofHash = byHash.get(next.hash)
-      ranges.reach(next.number)
+      return ranges.reach(next.number)
     },
+    find,
+    wants,
     match(log, visit) {
-      const there = byAddress.get(log.address)
-      if (there && isTarget(there)) {
-        if (wants(there, log)) visit(there)
-      } else if (there) look(there, log, visit)
-      look(anywhere, log, visit)
-      if (ofHash) for (const target of ofHash) if (wants(target, log)) visit(target)
+      for (const some of find(log)) for (const target of some) if (wants(target, log)) visit(target)
     },
     size: () => size,
   }

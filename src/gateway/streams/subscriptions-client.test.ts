@@ -16,7 +16,7 @@ const createBench = ({
   inTurn = (_, act) => act(),
   ...others
 }: Partial<Quota> & Pick<Quota, 'take'> & Partial<Subscriptions>) => {
-  const quota = { take, inTurn }
+  const quota = { organization_id: 'o', take, inTurn }
   const live = new Set<string>()
   let next = 0
   const subscriptions = {

@@ -28,6 +28,7 @@ export type Client = {
 
 /** What a key may have, over all its connections: a refusal, or what gives it back. */
 export type Quota = {
+  organization_id: string
   take(terms: number): (() => void) | Refusal
   /** Does one step of making a subscription, in a turn of its own where it is large. */
   inTurn(terms: number, act: () => void): void
@@ -124,7 +125,8 @@ export function createClient(options: {
         const key = `${method} ${keyOfTopic(topic)}`
         step(() => {
           const held = { name: topic.name, key, terms, release }
-          const order = { method, key: `${countOf(key)} ${key}` }
+          const { organization_id } = quota
+          const order = { method, organization_id, key: `${countOf(key)} ${key}` }
           if (from !== undefined && (topic.name === 'newHeads' || topic.name === 'logs'))
             return resume(topic, order, held, from.toLowerCase(), done)
           begin(subscriptions.add(subscriber, topic, order), topic, held, done)

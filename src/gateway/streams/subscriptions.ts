@@ -4,6 +4,7 @@
 import { hash } from 'node:crypto'
 import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
 import type { Ids } from '../../lib/ids.ts'
+import { inPieces, type Pieces } from '../../lib/pieces.ts'
 import type { Syncing } from '../rpc/syncing.ts'
 import { keyOfQuery, type LogQuery, matchesBlock, matchesKeys } from '../rpc/topics.ts'
 import type { Feed } from './feed.ts'
@@ -29,7 +30,8 @@ export type Topic =
 
 /** Called for every log that matches its query. */
 export type LogListener = LogTarget & {
-  notify(text: RawJson, block: { order: number }): void
+  /** What is left to do where that is much. */
+  notify(text: RawJson, block: { order: number }): Pieces | undefined
 }
 
 /** One subscription of one connection. */
@@ -41,6 +43,8 @@ export type Order = {
   method: string
   /** Equal for subscriptions that share everything; a connection has one of a kind. */
   key: string
+  /** Whose turns are taken for it. */
+  organization_id: string
 }
 
 /** All subscriptions of one network. */
@@ -58,7 +62,8 @@ export type Subscriptions = {
     /** Called before the first notification. */
     begin: (subscription: Subscription) => void,
   ): Promise<boolean>
-  header(block: FeedBlock): void
+  /** Undefined when all have it, otherwise a promise of that. */
+  header(block: FeedBlock): Promise<void> | undefined
   pending(hash: string): void
   syncing(value: RawJson): void
   lost(reason: string, what: 'chain' | 'logs'): void
@@ -82,6 +87,8 @@ type Group = LogListener & {
 }
 
 const longestKey = 256
+/** Frames that are sent, and targets that are looked at, without a look at the clock. */
+const [framesPerPiece, looksPerPiece] = [16, 64]
 
 const anything: LogQuery = {
   addresses: undefined,
@@ -100,8 +107,9 @@ export function createSubscriptions(options: {
   ids: Ids
   /** Makes a message of a connection out of a text. */
   encode(text: RawJson): Buffer
+  now?: () => number
 }): Subscriptions {
-  const { feed, index, pending, syncing, ids, encode } = options
+  const { feed, index, pending, syncing, ids, encode, now } = options
   const groups = new Map<string, Group>()
   const byName = {
     newHeads: new Set<Group>(),
@@ -112,13 +120,33 @@ export function createSubscriptions(options: {
   let size = 0
   let notifications = 0
 
-  const notify = ({ lead, members }: Group, result: RawJson, order: number) => {
+  function* notifyEach({ lead, members }: Group, result: RawJson, order: number): Pieces {
     let frame: Buffer | undefined
+    let left = framesPerPiece
     for (const [subscriber, since] of members) {
       if (since >= order) continue
       frame ??= encode(`${lead}${result}}}`)
       notifications++
       subscriber.push(frame)
+      if (--left > 0) continue
+      yield
+      left = framesPerPiece
+    }
+  }
+  const notifyAll = (group: Group, result: RawJson, order: number) => {
+    const pieces = notifyEach(group, result, order)
+    while (!pieces.next().done);
+  }
+  const notify = (group: Group, result: RawJson, order: number): Pieces | undefined => {
+    if (group.members.size > framesPerPiece) return notifyEach(group, result, order)
+    notifyAll(group, result, order)
+    return undefined
+  }
+  function* sendHeader({ header, order }: FeedBlock): Pieces {
+    for (const group of byName.newHeads) {
+      const rest = notify(group, header, order)
+      if (rest) yield* rest
+      yield
     }
   }
 
@@ -133,11 +161,10 @@ export function createSubscriptions(options: {
     }
   }
 
-  const open = (key: string, topic: Topic, method: string): Group => {
+  const open = (topic: Topic, { key, method, organization_id }: Order): Group => {
     const id = newId(ids)
     const group: Group = {
-      key,
-      id,
+      ...{ key, id, organization_id },
       lead: `{"jsonrpc":"2.0","method":"${method}","params":{"subscription":"${id}","result":`,
       topic,
       query: topic.name === 'logs' ? topic.query : anything,
@@ -161,8 +188,8 @@ export function createSubscriptions(options: {
     group.release()
   }
 
-  const join = (subscriber: Subscriber, topic: Topic, { key, method }: Order, since: number) => {
-    const group = groups.get(key) ?? open(key, topic, method)
+  const join = (subscriber: Subscriber, topic: Topic, order: Order, since: number) => {
+    const group = groups.get(order.key) ?? open(topic, order)
     group.members.set(subscriber, since)
     size++
     return { group, id: group.id, cancel: () => leave(group, subscriber) }
@@ -213,16 +240,14 @@ export function createSubscriptions(options: {
         release()
       }
     },
-    header(block) {
-      for (const group of byName.newHeads) notify(group, block.header, block.order)
-    },
+    header: (block) => inPieces(sendHeader(block), now),
     pending(hash) {
       // They have no place in the order of blocks, so every member gets them.
       for (const group of byName.newPendingTransactions)
-        notify(group, `"${hash}"`, Number.POSITIVE_INFINITY)
+        notifyAll(group, `"${hash}"`, Number.POSITIVE_INFINITY)
     },
     syncing(value) {
-      for (const group of byName.syncing) notify(group, value, Number.POSITIVE_INFINITY)
+      for (const group of byName.syncing) notifyAll(group, value, Number.POSITIVE_INFINITY)
     },
     lost(reason, what) {
       const subscribers = new Set<Subscriber>()
@@ -236,21 +261,42 @@ export function createSubscriptions(options: {
   }
 }
 
-/** Sends the logs of a block to all matching listeners. */
-export function sendLogs(
-  index: LogIndex<LogListener>,
-  block: FeedBlock,
-  logs: readonly FeedLog[],
-  removed: boolean,
-): void {
-  if (index.size() === 0) return
-  index.reach(block)
+/** A block and the logs of it that are sent. */
+type LogsOfBlock = {
+  index: LogIndex<LogListener>
+  block: FeedBlock
+  logs: readonly FeedLog[]
+  removed: boolean
+  now?: () => number
+}
+
+/** Sends the logs of a block to all matching listeners; undefined when all have them, otherwise a promise of that. */
+export function sendLogs(given: LogsOfBlock): Promise<void> | undefined {
+  const { index, block, now } = given
+  if (index.size() === 0) return undefined
+  const entered = index.reach(block)
+  const send = () => inPieces(sendEach(given), now)
+  return entered === true ? send() : entered.then(send)
+}
+
+// Listeners that come or go meanwhile are no matter: new ones do not want a block of before.
+function* sendEach({ index, block, logs, removed }: LogsOfBlock): Pieces {
+  let left = looksPerPiece
   for (const log of logs) {
     let text = ''
-    index.match(log, (listener) => {
-      text ||= logText(log, removed)
-      listener.notify(text, block)
-    })
+    for (const some of index.find(log))
+      for (const listener of some) {
+        if (--left === 0) {
+          yield
+          left = looksPerPiece
+        }
+        if (!index.wants(listener, log)) continue
+        text ||= logText(log, removed)
+        const rest = listener.notify(text, block)
+        if (rest) yield* rest
+        yield
+      }
+    yield
   }
 }
 
