@@ -22,6 +22,7 @@ const createBench = (
     maxChanges?: number
     maxBytes?: number
     budget?: FilterBudget
+    now?: () => number
   } = {},
 ) => {
   const clock = createFakeClock()
@@ -269,4 +270,27 @@ test('a batch of 32 filters of 190 addresses is made in several turns, in order,
     expect(made - before).toBeLessThanOrEqual(10)
   }
   expect(ids.map(gathered)).toEqual(expected)
+})
+
+test('thousands of filters that expire together are dropped in turns', async () => {
+  let time = 0
+  const { clock, call, filters, index } = createBench({ maxPerKey: 10_000, now: () => time })
+  const remove = index.remove
+  for (let count = 0; count < 300; count++) {
+    if (count % 50 === 0) await turn()
+    call('newFilter', [{}])
+  }
+  for (let seconds = 0; seconds < 295; seconds += 5) await clock.advance(5_000)
+  const sizes: number[] = []
+  index.remove = (listener) => {
+    time += 0.1
+    sizes.push(filters.size())
+    remove(listener)
+  }
+  void clock.advance(5_000)
+  for (let before = filters.size(); filters.size() > 0; before = filters.size()) {
+    await turn()
+    expect(before - filters.size()).toBeLessThan(60)
+  }
+  expect(sizes).toHaveLength(300)
 })

@@ -7,6 +7,7 @@ import { filterIdleMinutes } from '../../contract/limits.ts'
 import { notificationBuffer } from '../../contract/operations/gateway.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Ids } from '../../lib/ids.ts'
+import { inPieces, type Pieces } from '../../lib/pieces.ts'
 import { answered, type Dispatch, failed, type OnAnswer, refused } from '../rpc/answer.ts'
 import { findRangeProblem, type LogFilter } from '../rpc/check-filter.ts'
 import { refuse } from '../rpc/rpc-error.ts'
@@ -78,8 +79,10 @@ export function createFilters(options: {
   maxChanges?: number
   /** Bytes of logs that all filters of a key gather. */
   maxBytes?: number
+  /** Of the processor, for work that is done in pieces. */
+  now?: () => number
 }): Filters {
-  const { feed, index, pending, clock, ids, budget, maxPerKey } = options
+  const { feed, index, pending, clock, ids, budget, maxPerKey, now } = options
   const {
     idleMs = filterIdleMinutes * 60_000,
     // As many as a subscriber may leave unread.
@@ -114,14 +117,18 @@ export function createFilters(options: {
 
   const isIdle = ({ used }: Filter) => clock.now() - used >= idleMs
 
+  function* dropIdle(): Pieces {
+    for (const filter of filters.values()) {
+      if (!isIdle(filter)) break
+      drop(filter)
+      yield
+    }
+  }
   const sweep = async () => {
     isSweeping = true
     while (filters.size > 0 && !stopped.signal.aborted) {
       await clock.sleep(sweepMs, stopped.signal).catch(() => {})
-      for (const filter of filters.values()) {
-        if (!isIdle(filter)) break
-        drop(filter)
-      }
+      await inPieces(dropIdle(), now)
     }
     isSweeping = false
   }

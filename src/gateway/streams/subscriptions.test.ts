@@ -108,3 +108,50 @@ test('logs that wait for ranges to enter are sent to all once these are there', 
     ...['early {"value":2,"removed":true}', 'later {"value":2,"removed":true}'],
   ])
 })
+
+test('pending transactions reach thousands of connections in turns and in their order', async () => {
+  const { subscriptions, connect } = createBench()
+  const all = Array.from({ length: 300 }, connect)
+  const topic = { name: 'newPendingTransactions' } as const
+  for (const [at, { subscriber }] of all.entries())
+    subscriptions.add(subscriber, topic, { ...asked, key: `${at % 2}` })
+  const count = () => all.reduce((sum, { got }) => sum + got.length, 0)
+  const hashes = [1, 2, 3].map((value) => `0x${value}`)
+  for (const hash of hashes) subscriptions.pending(hash)
+  expect(count()).toBeLessThan(60)
+  for (let before = count(); before < 900; before = count()) {
+    await turn()
+    expect(count() - before).toBeLessThan(60)
+  }
+  for (const { got } of all) expect(got).toEqual(hashes)
+  for (let left = 10; left > 0; left--) subscriptions.pending('0x4')
+  while (count() < 900 + 3_000) await turn()
+  subscriptions.pending('0x5')
+  while (count() < 900 + 3_300) await turn()
+})
+
+test('connections that ask for more pending transactions than can be sent are closed', async () => {
+  const { subscriptions, connect } = createBench()
+  const closed: number[] = []
+  const all = Array.from({ length: 100 }, () => {
+    const { subscriber, got } = connect()
+    const close = (code: number) => closed.push(code)
+    return {
+      got,
+      ...subscriptions.add(
+        { ...subscriber, close },
+        { name: 'newPendingTransactions' },
+        { ...asked, key: 'k' },
+      ),
+    }
+  })
+  for (let count = 0; count < 10_100; count++) subscriptions.pending('0x1')
+  expect(closed).toEqual(Array(100).fill(1013))
+  for (const { cancel } of all) cancel()
+  await turn()
+  const { subscriber, got } = connect()
+  subscriptions.add(subscriber, { name: 'newPendingTransactions' }, { ...asked, key: 'k' })
+  subscriptions.pending('0x2')
+  while (got.length === 0) await turn()
+  expect(got).toEqual(['0x2'])
+})

@@ -3,6 +3,7 @@
 
 import { hash } from 'node:crypto'
 import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
+import { notificationBuffer } from '../../contract/operations/gateway.ts'
 import type { Ids } from '../../lib/ids.ts'
 import { inPieces, type Pieces } from '../../lib/pieces.ts'
 import type { Syncing } from '../rpc/syncing.ts'
@@ -89,6 +90,8 @@ type Group = LogListener & {
 const longestKey = 256
 /** Frames that are sent, and targets that are looked at, without a look at the clock. */
 const [framesPerPiece, looksPerPiece] = [16, 64]
+/** Pending transactions that wait until those before are sent to all: as many as a subscriber may leave unread. */
+const maxHashes = notificationBuffer
 
 const anything: LogQuery = {
   addresses: undefined,
@@ -148,6 +151,29 @@ export function createSubscriptions(options: {
       if (rest) yield* rest
       yield
     }
+  }
+
+  let hashes: string[] = []
+  let isSendingHashes = false
+  // In their order. They have no place in the order of blocks, so every member gets them.
+  function* sendHashes(): Pieces {
+    for (let some = hashes; some.length > 0; some = hashes) {
+      hashes = []
+      for (const hash of some)
+        for (const group of byName.newPendingTransactions) {
+          const rest = notify(group, `"${hash}"`, Number.POSITIVE_INFINITY)
+          if (rest) yield* rest
+          yield
+        }
+    }
+    isSendingHashes = false
+  }
+
+  const closeAll = (some: Iterable<Group>, reason: string) => {
+    const subscribers = new Set<Subscriber>()
+    for (const { members } of some)
+      for (const subscriber of members.keys()) subscribers.add(subscriber)
+    for (const subscriber of subscribers) subscriber.close(1013, reason)
   }
 
   const needs = (topic: Topic): (() => void) => {
@@ -242,19 +268,25 @@ export function createSubscriptions(options: {
     },
     header: (block) => inPieces(sendHeader(block), now),
     pending(hash) {
-      // They have no place in the order of blocks, so every member gets them.
-      for (const group of byName.newPendingTransactions)
-        notifyAll(group, `"${hash}"`, Number.POSITIVE_INFINITY)
+      if (byName.newPendingTransactions.size === 0) return
+      hashes.push(hash)
+      if (hashes.length > maxHashes) {
+        hashes = []
+        closeAll(
+          byName.newPendingTransactions,
+          'pending transactions come faster than they are sent',
+        )
+      }
+      if (isSendingHashes) return
+      isSendingHashes = true
+      void inPieces(sendHashes(), now)
     },
     syncing(value) {
       for (const group of byName.syncing) notifyAll(group, value, Number.POSITIVE_INFINITY)
     },
     lost(reason, what) {
-      const subscribers = new Set<Subscriber>()
       const heads = what === 'chain' ? byName.newHeads : []
-      for (const { members } of [...heads, ...byName.logs])
-        for (const subscriber of members.keys()) subscribers.add(subscriber)
-      for (const subscriber of subscribers) subscriber.close(1013, reason)
+      closeAll([...heads, ...byName.logs], reason)
     },
     size: () => size,
     notifications: () => notifications,
