@@ -16,13 +16,19 @@ const served = (body: string): Served => ({
 })
 
 /** Answers every request with as many bytes, at once or a little later. */
-const start = async (options: { bytes: number; keepAliveTimeoutMs: number; lateMs?: number }) => {
+const start = async (options: {
+  bytes: number
+  keepAliveTimeoutMs: number
+  lateMs?: number
+  onRequest?(): void
+}) => {
   const front = {
     bodyLimitBytes: 1_000,
     find: () => ({ path: '', network: undefined, key: '', client: '' }),
     requestId: () => 'r',
     admit: () => ({ principal: { organization_id: 'o' } }) as never,
     answer: (_in, _id, _body, done) => {
+      options.onRequest?.()
       const reply = () => done(served(`${'x'.repeat(options.bytes - 1)}y`))
       if (options.lateMs === undefined) reply()
       else setTimeout(reply, options.lateMs)
@@ -166,4 +172,28 @@ describe('an answer in parts', () => {
     await expect.poll(count).toEqual([0, 0, 1])
     expect(accepted[0]?.timeout ?? 0).toBe(0)
   })
+})
+
+it('hundreds of requests that arrive at once are answered in turns, each of them', async () => {
+  let inTurn = 0
+  let most = 0
+  const onRequest = () => {
+    if (inTurn++ === 0)
+      setImmediate(() => {
+        inTurn = 0
+      })
+    most = Math.max(most, inTurn)
+  }
+  const { client, given } = await start({ bytes: 4, keepAliveTimeoutMs: 30_000, onRequest })
+  let text = ''
+  client.setEncoding('latin1').on('data', (part: string) => {
+    text += part
+  })
+  // All of them fit into one read.
+  client.end(request.repeat(900))
+  await once(client, 'end')
+  expect(text.split('xxxy')).toHaveLength(901)
+  expect(given).toEqual([])
+  // The count of a turn begins anew before or after the requests of the next one.
+  expect(most).toBeLessThanOrEqual(2 * 32)
 })

@@ -36,6 +36,8 @@ type Connection = {
 
 /** What came behind a request that is being answered, at most. */
 const maxWaitingBytes = 65_536
+/** Requests of one connection that are read in one turn of the event loop: one read of the socket may have hundreds. */
+const requestsPerTurn = 32
 /** Longer heads are judged by Node's server, which has a bound of its own for them. */
 const maxHeadBytes = 8_192
 /** A connection that says nothing at first is given to Node, which has its own patience for such. */
@@ -97,6 +99,9 @@ export function createBareSockets(options: {
     /** Turns since anything has moved. */
     let idleTurns = 0
     let waiting: Buffer | undefined
+    /** Requests since the last bytes came or the last turn began, and whether those that wait have a later turn. */
+    let taken = 0
+    let isPostponed = false
     /** The last head, with the line break before the empty line. */
     let lastText = ''
     let lastHead: RequestHead | undefined
@@ -251,6 +256,7 @@ export function createBareSockets(options: {
 
     const proceed = () => {
       while (!isBusy && waiting && !socket.destroyed) {
+        if (++taken > requestsPerTurn) return postpone()
         const bytes = waiting
         waiting = undefined
         if (isClosing || !take(bytes)) return isLast ? socket.destroySoon() : giveAway(bytes)
@@ -260,17 +266,29 @@ export function createBareSockets(options: {
       else if (socket.isPaused()) socket.resume()
     }
 
+    const postpone = () => {
+      isPostponed = true
+      socket.pause()
+      setImmediate(() => {
+        isPostponed = false
+        taken = 0
+        // It may have been closed meanwhile.
+        if (!socket.writableEnded) proceed()
+      })
+    }
+
     const onData = (bytes: Buffer) => {
       idleTurns = 0
+      if (!isBusy && !isPostponed) taken = 0
       if (waiting) waiting = Buffer.concat([waiting, bytes])
       else waiting = bytes
-      if (isBusy) {
+      if (isBusy || isPostponed) {
         if (waiting.length > maxWaitingBytes) socket.pause()
       } else proceed()
     }
     const onEnd = () => {
       // Work for a disconnected client is dropped, as in Node's server.
-      if (isBusy && !hangUp) isLast = true
+      if ((isBusy || isPostponed) && !hangUp) isLast = true
       else socket.destroySoon()
     }
     const onClose = () => {
