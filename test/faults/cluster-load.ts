@@ -171,6 +171,19 @@ export async function pay(
   }
 }
 
+/** How many calls lie within so many milliseconds from the beginning of each. An hour has 70,000 of them. */
+function countSeconds(calls: readonly Span[], ms: number): { time: number; count: number }[] {
+  const sorted = calls.toSorted((a, b) => a.from - b.from)
+  let first = 0
+  return sorted.map(({ from: time }) => {
+    while (sorted[first]!.from < time) first++
+    let count = 0
+    for (let at = first; at < sorted.length && sorted[at]!.from <= time + ms; at++)
+      if (sorted[at]!.to <= time + ms) count++
+    return { time, count }
+  })
+}
+
 /** Asks more than an organization may, over both gateways, and counts what is admitted in any second. */
 export async function useGateway(
   world: World,
@@ -210,24 +223,16 @@ export async function useGateway(
   outcome.counts.admitted! += admitted.length
   // It is decided between the beginning and the end of a request: only those count that are in the second as a whole.
   // A hundredth less than a second, because clocks are read in whole milliseconds and a window ends where the next begins.
+  const seconds = countSeconds(admitted, 990)
   const tooMany = (most: number): number[] =>
-    admitted
-      .map(({ from }) => from)
-      .filter((time) => {
-        const within = admitted.filter(({ from, to }) => from >= time && to <= time + 990)
-        return within.length > most
-      })
+    seconds.filter(({ count }) => count > most).map(({ time }) => time)
   // A process that alone is cut off from Redis takes its share beside what the others admit.
   const losses = faults.filter(losesRedis)
   const wasLost = (time: number) =>
     !world.isStrict && losses.some(({ from, to }) => time > from - 2_000 && time < to + 2_000)
   const exceeded = tooMany(perSecond)
-  outcome.counts.most_in_a_second = Math.max(
-    outcome.counts.most_in_a_second!,
-    ...admitted.map(
-      (one) => admitted.filter(({ from, to }) => from >= one.from && to <= one.from + 990).length,
-    ),
-  )
+  for (const { count } of seconds)
+    outcome.counts.most_in_a_second = Math.max(outcome.counts.most_in_a_second!, count)
   // Unless limits are strict, Redis without its counters admits the second of the loss once more, and never more than
   // that, and a process without Redis adds its share of the limit (docs/decisions/limits.md, "Several processes").
   const twice = tooMany(2 * perSecond)
