@@ -207,12 +207,12 @@ export const reopenPage = async (
     with ${nextPage(reopening, { assets, ...limits })},
     made as (
       insert into balance_change (wallet_id, address, asset_id, block_number, organization_id,
-        network_id, due_block, ahead)
+        network_id, due_block, ahead, is_reread)
       select wallet_id, address, asset_id, ${block_number}::int8, organization_id,
-        ${network_id}::int2, ${head}::int8, true
+        ${network_id}::int2, ${head}::int8, true, true
       from page
       on conflict (wallet_id, address, asset_id, block_number) do update
-        set delta = null, due_block = excluded.due_block, ahead = true)
+        set delta = null, due_block = excluded.due_block, ahead = true, is_reread = true)
     select * from walked`.execute(trx)
   const walked = rows[0]!
   if (walked.is_last)

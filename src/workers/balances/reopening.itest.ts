@@ -4,10 +4,12 @@ import { freshDatabase } from '../../../test/helpers/database.ts'
 import { createWalletBench } from '../../../test/helpers/wallets.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { pageBalances } from '../../storage/balances/reconcile.ts'
+import { reopenPage } from '../../storage/balances/reopening.ts'
 import { findCursor } from '../../storage/tracking/blocks.ts'
 import { acquireLease } from '../../storage/tracking/leases.ts'
 import { ensureAssets } from '../../storage/wallets/assets.ts'
 import { createMonths } from '../janitor/months.ts'
+import { findAncestor, rollBack } from '../tracker/reorg.ts'
 import { planRewind, runRewind } from '../tracker/rewind.ts'
 import { storeBeginning, storeBlocks, storeGap } from '../tracker/store.ts'
 import type { TrackerTools } from '../tracker/tools.ts'
@@ -337,6 +339,33 @@ it.each([
     expect(await balances()).toEqual(['1000006'])
   },
 )
+
+it('a first balance that waits for its confirmation has the changes of a gap, although the work of the walk left the chain', async () => {
+  const { tools, chain, caller, network_id, address, ...world } = await startInSteps(
+    'c',
+    'undone-walk',
+    { confirmation: 40 },
+  )
+  const { wallet_id, settle, store, skip, pay, balances } = world
+  await caller.call('RegisterAddress', { wallet_id, address: address(1) })
+  await store(pay(1n))
+  await settle()
+  chain.mine([{ movements: pay(5n) }])
+  await skip()
+  await store([])
+  // Its work is made and not done yet.
+  await reopenPage(db, {
+    ...{ network_id, head: 3, now: new Date(), limit: 10, most_addresses: 10 },
+  })
+  expect(await work(network_id)).toBe(1)
+  chain.reorganize(1, [[]])
+  await rollBack(tools, (await findAncestor(tools, never))!)
+  await storeBlocks(tools, chain.canonical().slice(-1))
+  await settle()
+  await store(...Array.from({ length: 40 }, () => []))
+  await settle()
+  expect(await balances()).toEqual(['1000006'])
+})
 
 it.each([1, 3, 40])(
   'net changes that are stored again after a rewind are not added twice, at no step (%i confirmations)',
