@@ -10,7 +10,9 @@ import type { BalancePair, ComparedBalance } from './reconcile.ts'
 import {
   addressesBeyond,
   addressesPerPage,
-  endOfAddresses,
+  endOfPage,
+  type RowWithEnd,
+  splitEnd,
   type WalkPosition,
 } from './wallet-walk.ts'
 
@@ -61,13 +63,17 @@ export const pageMissing = async (
   network_id: number,
   { native, tokens, round_number, after, limit, most_addresses = addressesPerPage }: MissingPage,
 ): Promise<{ pairs: ComparedBalance[]; passed: number; last: WalkPosition | undefined }> => {
-  const { rows: addresses } = await sql<AddressRow>`
+  const { rows } = await sql<RowWithEnd<AddressRow>>`
     with page as materialized (
       select t.wallet_id, t.address, t.organization_id
       from (${addressesBeyond(after)} limit ${most_addresses}) t
-      where t.network_id = ${network_id} limit ${limit})
-    select p.*, w.confirmation from page p join wallet w using (wallet_id)
+      where t.network_id = ${network_id} limit ${limit}),
+    ${endOfPage({ after, limit, most_addresses })}
+    select p.*, w.confirmation, e.*
+    from (select) one left join (page p join wallet w using (wallet_id)) on true
+    left join ended e on true
     order by p.wallet_id, p.address`.execute(db)
+  const { rows: addresses, end } = splitEnd(rows)
   const organizations = [...new Set(addresses.map(({ organization_id }) => organization_id))]
   const { rows: turn } = await sql<TokenRow>`
     select organization_id, contract_address, contract_type from (
@@ -96,7 +102,7 @@ export const pageMissing = async (
   const isAll = taken === addresses.length && addresses.length < limit
   const [reached] = addresses.slice(taken - 1, taken)
   const last = isAll
-    ? await endOfAddresses(db, { after, most_addresses })
+    ? end
     : reached && { wallet_id: reached.wallet_id, address: reached.address, asset_id: null }
   const unknown = await findUnknown(db, all)
   return {

@@ -8,7 +8,9 @@ import type { Db } from '../pg/database.ts'
 import {
   addressesBeyond,
   addressesPerPage,
-  endOfAddresses,
+  endOfPage,
+  type RowWithEnd,
+  splitEnd,
   type WalkPosition,
 } from './wallet-walk.ts'
 
@@ -38,22 +40,25 @@ export const pageBalances = async (
     : sql``
   // Ordered inside and not outside: an outer order lets the planner read all addresses of the page before it sorts. The nested
   // loop of a lateral join keeps the order of both.
-  const { rows: balances } = await sql<ComparedBalance>`
+  const { rows } = await sql<RowWithEnd<ComparedBalance>>`
     with page as materialized (
       select t.wallet_id, t.address, b.asset_id, b.organization_id
       from (${addressesBeyond(after)} limit ${most_addresses}) t
       cross join lateral (
         select asset_id, organization_id from balance
         where address = t.address and wallet_id = t.wallet_id order by asset_id offset 0) b
-      where t.network_id = ${network_id} ${beyond} limit ${limit})
-    select p.*, a.asset_type, a.contract_address, a.token_id, w.confirmation, i.token_account_address
-    from page p join wallet w using (wallet_id) join asset a using (asset_id)
-    left join token_import i on i.network_id = ${network_id} and i.address = p.address
-      and i.asset_id = p.asset_id and i.organization_id = p.organization_id
+      where t.network_id = ${network_id} ${beyond} limit ${limit}),
+    ${endOfPage({ after, limit, most_addresses })}
+    select p.*, a.asset_type, a.contract_address, a.token_id, w.confirmation, i.token_account_address,
+      e.*
+    from (select) one left join (
+      page p join wallet w using (wallet_id) join asset a using (asset_id)
+      left join token_import i on i.network_id = ${network_id} and i.address = p.address
+        and i.asset_id = p.asset_id and i.organization_id = p.organization_id) on true
+    left join ended e on true
     order by p.wallet_id, p.address, p.asset_id`.execute(db)
-  const last =
-    balances.length < limit ? await endOfAddresses(db, { after, most_addresses }) : balances.at(-1)
-  return { balances, last }
+  const { rows: balances, end } = splitEnd(rows)
+  return { balances, last: balances.length < limit ? end : balances.at(-1) }
 }
 
 /** What a balance was found to be at a block. */

@@ -180,6 +180,37 @@ it('every walk passes each balance or address of the network once, in pages of a
   )
 })
 
+/** The database while another process removes the first addresses behind each statement. */
+const whileRemoving = (network_id: number): Db =>
+  db.withPlugin({
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      await pool.query(
+        `delete from wallet_address where (network_id, address) in (
+           select network_id, address from wallet_address where network_id = $1
+           order by wallet_id, address limit 2)`,
+        [network_id],
+      )
+      return result
+    },
+  })
+
+it('a page without a balance ends at its own last address, also where addresses are removed meanwhile', async () => {
+  await pool.query('truncate wallet_address, balance')
+  const network_id = await makeWallet(database, 'removing', [0, 0, 0, 0, 0, 0])
+  const bounds = { limit: 9, most_addresses: 2, after: undefined }
+  const ends = {
+    compared: () => pageBalances(whileRemoving(network_id), network_id, bounds),
+    missing: () => pageMissing(whileRemoving(network_id), network_id, { ...missing, ...bounds }),
+  }
+  for (const end of Object.values(ends)) {
+    const { rows } = await pool.query(
+      `select wallet_id, address, null as asset_id from wallet_address order by 1, 2 limit 2`,
+    )
+    expect((await end()).last).toEqual(rows[1])
+  }
+})
+
 /** How many rows of two tables some work reads. The server includes what a session has not reported yet. */
 const countRead = async ({ db }: Database, work: (trx: Db) => Promise<unknown>): Promise<number> =>
   await db.transaction().execute(async (trx) => {

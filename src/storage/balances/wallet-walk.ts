@@ -4,7 +4,6 @@
 // of other networks or have no balance.
 
 import { type RawBuilder, sql } from 'kysely'
-import type { Db } from '../pg/database.ts'
 
 /** The last pair that a walk has passed; without an asset all of the address. */
 export type WalkPosition = { wallet_id: string; address: Buffer; asset_id: string | null }
@@ -23,14 +22,39 @@ export const addressesBeyond = (after: WalkPosition | undefined): RawBuilder<unk
   }
   order by wallet_id, address`
 
-/** Where a page ends that has found too little in so many addresses; undefined where there are not as many. */
-export const endOfAddresses = async (
-  db: Db,
-  { after, most_addresses }: { after: WalkPosition | undefined; most_addresses: number },
-): Promise<WalkPosition | undefined> => {
-  const { rows } = await sql<Omit<WalkPosition, 'asset_id'>>`
-    select wallet_id, address from (${addressesBeyond(after)} offset ${most_addresses - 1} limit 1) t`.execute(
-    db,
-  )
-  return rows[0] && { ...rows[0], asset_id: null }
+/**
+ * `ended` of a statement with the rows of a page as `page`: where a page ends that has found less than its limit in so many
+ * addresses, without a row where there are not as many. Not a statement of its own: it would see addresses removed since the
+ * page, and pass as many others. Materialized, so that the limit is compared once and not for each row of the page.
+ */
+export const endOfPage = ({
+  after,
+  limit,
+  most_addresses,
+}: {
+  after: WalkPosition | undefined
+  limit: number
+  most_addresses: number
+}): RawBuilder<unknown> => sql`
+  ended as materialized (
+    select wallet_id as end_wallet_id, address as end_address
+    from (${addressesBeyond(after)} offset ${most_addresses - 1} limit 1) t
+    where (select count(*) from page) < ${limit})`
+
+type End = { end_wallet_id: string | null; end_address: Buffer | null }
+
+/** A row of a page with its end; or the end alone, where the page has no row. */
+export type RowWithEnd<row> = (row | { wallet_id: null }) & End
+
+/** The rows of a page, and where it ends. */
+export const splitEnd = <row extends { wallet_id: string }>(
+  all: readonly RowWithEnd<row>[],
+): { rows: row[]; end: WalkPosition | undefined } => {
+  const { end_wallet_id: wallet_id, end_address: address } = all[0]!
+  return {
+    rows: all.flatMap(({ end_wallet_id, end_address, ...row }) =>
+      row.wallet_id === null ? [] : [row as unknown as row],
+    ),
+    end: wallet_id && address ? { wallet_id, address, asset_id: null } : undefined,
+  }
 }
