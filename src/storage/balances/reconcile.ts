@@ -9,6 +9,7 @@ import {
   addressesBeyond,
   addressesPerPage,
   endOfPage,
+  lowestId,
   type RowWithEnd,
   splitEnd,
   type WalkPosition,
@@ -34,9 +35,11 @@ export const pageBalances = async (
     most_addresses = addressesPerPage,
   }: { after: WalkPosition | undefined; limit: number; most_addresses?: number },
 ): Promise<{ balances: ComparedBalance[]; last: WalkPosition | undefined }> => {
+  // Inside of the list of assets, where it is a bound of its key: an address with very many assets was read from its first one
+  // for every page. No asset has the lowest id.
   const beyond = after?.asset_id
-    ? sql`and (t.wallet_id, t.address, b.asset_id)
-        > (${after.wallet_id}::uuid, ${after.address}::bytea, ${after.asset_id}::uuid)`
+    ? sql`and asset_id > case when (t.wallet_id, t.address) = (${after.wallet_id}::uuid, ${after.address}::bytea)
+        then ${after.asset_id}::uuid else ${lowestId}::uuid end`
     : sql``
   // Ordered inside and not outside: an outer order lets the planner read all addresses of the page before it sorts. The nested
   // loop of a lateral join keeps the order of both.
@@ -46,8 +49,9 @@ export const pageBalances = async (
       from (${addressesBeyond(after)} limit ${most_addresses}) t
       cross join lateral (
         select asset_id, organization_id from balance
-        where address = t.address and wallet_id = t.wallet_id order by asset_id offset 0) b
-      where t.network_id = ${network_id} ${beyond} limit ${limit}),
+        where address = t.address and wallet_id = t.wallet_id ${beyond}
+        order by asset_id limit ${limit}) b
+      where t.network_id = ${network_id} limit ${limit}),
     ${endOfPage({ after, limit, most_addresses })}
     select p.*, a.asset_type, a.contract_address, a.token_id, w.confirmation, i.token_account_address,
       e.*

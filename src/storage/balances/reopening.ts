@@ -7,6 +7,7 @@ import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
 import type { walletTables } from '../wallets/tables.ts'
 import { deepConfirmation } from './changes.ts'
+import { lowestId } from './wallet-walk.ts'
 
 // The position of a walk before its first page.
 const beginning = sql`wallet_id = null, address = null, address_organization_id = null, asset_id = null`
@@ -73,13 +74,16 @@ type ReopeningRow = RowOf<typeof walletTables.balance_reopening>
 /** How much of a walk one page takes. Addresses count, because any number of them may have no balance. */
 type PageLimits = { limit: number; most_addresses: number }
 
+/** Of an address `t`: `asset_id` in its order, and as `is_work` whether the walk concerns that balance. */
+type Assets = (bounds: { beyond: ReturnType<typeof sql>; limit: number }) => ReturnType<typeof sql>
+
 /**
  * The next balances of a walk as `page`: at most `limit`, and of at most `most_addresses`. `walked` has their count and
  * whether they are the last ones; `moved` stores the position of the walk.
  */
 const nextPage = (
   { network_id, wallet_id, address, address_organization_id, asset_id }: ReopeningRow,
-  { assets, limit, most_addresses }: PageLimits & { assets: ReturnType<typeof sql> },
+  { assets, limit, most_addresses }: PageLimits & { assets: Assets },
 ) => {
   // An earlier version walked along the wallets, and its position means nothing here. It also knows nothing of
   // the organization when it begins a walk again.
@@ -90,25 +94,26 @@ const nextPage = (
   const beyondAddress = isBegun
     ? sql`and (address, organization_id) ${sql.raw(asset_id === null ? '>' : '>=')} ${position}`
     : sql``
-  const beyondAsset =
+  // Inside of the lists of assets, where it is a bound of their keys: an address with very many assets was read from its first
+  // one for every page. No asset has the lowest id.
+  const beyond =
     isBegun && asset_id !== null
-      ? sql`where (t.address, t.organization_id, b.asset_id) >
-          (${address}::bytea, ${address_organization_id}::uuid, ${asset_id}::uuid)`
+      ? sql`and asset_id > case when (t.address, t.organization_id) = ${position}
+          then ${asset_id}::uuid else ${lowestId}::uuid end`
       : sql``
   // Along the key of the addresses, and without a join: in the order of the wallets, depending on statistics, all addresses that were
   // left were sorted for every page: 0.5 to 10 s at 300,000 balances. This takes 20 ms.
   const addresses = sql`
     select wallet_id, address, organization_id from wallet_address
     where network_id = ${network_id} ${beyondAddress} order by address, organization_id`
-  // Ordered inside and not outside: an outer order lets the planner read all addresses of the page before it sorts. The nested
+  // The assets are ordered inside and not outside: an outer order lets the planner read all addresses of the page before it sorts. The nested
   // loop of a lateral join keeps the order of both. Neither list of addresses is materialized: a full page ends the first one
   // early, and the second one is not begun then.
   return sql`
     page as materialized (
-      select t.wallet_id, t.address, b.asset_id, t.organization_id
+      select t.wallet_id, t.address, b.asset_id, t.organization_id, b.is_work
       from (${addresses} limit ${most_addresses}) t
-      cross join lateral (select * from (${assets}) a order by asset_id offset 0) b
-      ${beyondAsset} limit ${limit}),
+      cross join lateral (${assets({ beyond, limit })}) b limit ${limit}),
     counted as materialized (select count(*)::int8 as count from page),
     last as materialized (
       (select address, organization_id, asset_id from page
@@ -131,7 +136,9 @@ type Walked = { count: number; is_last: boolean }
 /** 0 only at the end: a page may have no balance. */
 const walkedOf = ({ count, is_last }: Walked): number => (is_last ? count : Math.max(count, 1))
 
-const ofAddress = sql`select asset_id from balance where address = t.address and wallet_id = t.wallet_id`
+const ofAddress: Assets = ({ beyond, limit }) => sql`
+  select asset_id, true as is_work from balance
+  where address = t.address and wallet_id = t.wallet_id ${beyond} order by asset_id limit ${limit}`
 
 /**
  * Lowers the next balances whose blocks are gone, and returns how many it looked at, at least 1 until that is done; 0 where
@@ -197,12 +204,16 @@ export const reopenPage = async (
   if (!reopening) return 0
   const { block_number } = reopening
   // Readings that wait for confirmation lack the same changes. They stay: each is the balance of its own block once that
-  // is confirmed.
-  const assets = sql`
-    ${ofAddress}
-    union
-    select asset_id from balance_pending where address = t.address and wallet_id = t.wallet_id
-      and block_number < ${block_number}`
+  // is confirmed. Those of later blocks are passed and not filtered, so that any number of them has a bound too. Each list has
+  // as many assets as the page, of which the first are then in both.
+  const assets: Assets = ({ beyond, limit }) => sql`
+    select asset_id, bool_or(is_work) as is_work from (
+      (${ofAddress({ beyond, limit })})
+      union all
+      (select distinct on (asset_id) asset_id, block_number < ${block_number} from balance_pending
+        where address = t.address and wallet_id = t.wallet_id ${beyond}
+        order by asset_id, block_number limit ${limit})) a
+    group by asset_id order by asset_id limit ${limit}`
   const { rows } = await sql<Walked>`
     with ${nextPage(reopening, { assets, ...limits })},
     made as (
@@ -210,7 +221,7 @@ export const reopenPage = async (
         network_id, due_block, ahead, is_reread)
       select wallet_id, address, asset_id, ${block_number}::int8, organization_id,
         ${network_id}::int2, ${head}::int8, true, true
-      from page
+      from page where is_work
       on conflict (wallet_id, address, asset_id, block_number) do update
         set delta = null, due_block = excluded.due_block, ahead = true, is_reread = true)
     select * from walked`.execute(trx)

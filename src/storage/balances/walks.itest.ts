@@ -180,6 +180,48 @@ it('every walk passes each balance or address of the network once, in pages of a
   )
 })
 
+it('work is made once of each balance and of each reading that waits since before the gap, in pages of any bounds', async () => {
+  let runs = 0
+  const bound = fc.integer({ min: 1, max: 9 })
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.integer({ min: 0, max: 12 }), { maxLength: 4 }),
+      ...[bound, bound],
+      async (balances, limit, most_addresses) => {
+        await pool.query('truncate wallet_address, balance, balance_pending')
+        const network_id = await makeWallet(database, `waiting-${runs++}`, balances)
+        // Of some assets a balance only, of others readings only, of others both; and readings of the walk's block.
+        await pool.query(
+          `insert into balance_pending (wallet_id, address, asset_id, block_number, organization_id, network_id,
+             asset_type, contract_address, balance, since_block, due_block)
+           select wallet_id, address, asset_id, block_number, organization_id, $1, asset_type, contract_address,
+             1, 7, 99
+           from balance b, generate_series(7, 9) block_number
+           where (hashtext(asset_id::text) >> block_number) % 2 = 0`,
+          [network_id],
+        )
+        await pool.query('delete from balance where hashtext(asset_id::text) % 2 = 0')
+        const names = `encode(address, 'hex') || asset_id`
+        const { rows: expected } = await pool.query(
+          `select ${names} as name from balance
+           union select ${names} from balance_pending where block_number < 9 order by 1`,
+        )
+        await reopenAllBalances(db, { network_id, block_number: 9 })
+        const pages = await walk(() =>
+          reopenPage(db, { network_id, limit, most_addresses, ...fixed }),
+        )
+        expect(Math.max(...pages)).toBeLessThanOrEqual(limit)
+        const { rows } = await pool.query(
+          `select ${names} as name from balance_change where network_id = $1 order by 1`,
+          [network_id],
+        )
+        expect(rows).toEqual(expected)
+      },
+    ),
+    { numRuns: 30 },
+  )
+})
+
 /** The database while another process removes the first addresses behind each statement. */
 const whileRemoving = (network_id: number): Db =>
   db.withPlugin({
@@ -211,13 +253,15 @@ it('a page without a balance ends at its own last address, also where addresses 
   }
 })
 
-/** How many rows of two tables some work reads. The server includes what a session has not reported yet. */
+/** How many rows of three tables some work reads. The server includes what a session has not reported yet. */
 const countRead = async ({ db }: Database, work: (trx: Db) => Promise<unknown>): Promise<number> =>
   await db.transaction().execute(async (trx) => {
     const soFar = async () => {
       const { rows } = await sql<{ read: string | null }>`
         select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::text as read
-        from pg_stat_xact_user_tables where relname in ('balance', 'wallet_address')`.execute(trx)
+        from pg_stat_xact_user_tables where relname in ('balance', 'balance_pending', 'wallet_address')`.execute(
+        trx,
+      )
       return Number(rows[0]?.read)
     }
     const before = await soFar()
@@ -246,7 +290,7 @@ describe.each(engines)(
       )
       middles.set(network_id, rows[0])
     }
-    const tables = ['wallet', 'wallet_address', 'balance', 'asset']
+    const tables = ['wallet', 'wallet_address', 'balance', 'balance_pending', 'asset']
 
     beforeAll(async () => {
       if (!hasEngine(engine)) return
@@ -302,5 +346,51 @@ describe.each(engines)(
             expect(read).toBeLessThan(passesOther ? 2 * limits.most_addresses + 1 : 1_000)
           },
         )
+
+    // Last, because it changes what the cases above are planned with.
+    it.skipIf(!hasEngine(engine))(
+      'of an address that has very many assets, of which readings wait too',
+      async () => {
+        const { db, pool } = planned
+        const network_id = await makeWallet(planned, 'crowded', [20_000])
+        await reopenAllBalances(db, { network_id, block_number: 9 })
+        // Of each second asset one that is as new as the walk, so that it is no work.
+        await pool.query(
+          `insert into balance_pending (wallet_id, address, asset_id, block_number, organization_id, network_id,
+             asset_type, contract_address, balance, since_block, due_block)
+           select b.wallet_id, address, asset_id, 8 + row_number() over (order by asset_id) % 2, b.organization_id,
+             network_id, asset_type, contract_address, 1, 9, 99
+           from balance b join wallet w using (wallet_id) where w.network_id = $1`,
+          [network_id],
+        )
+        const { rows } = await pool.query(
+          `select wallet_id, address, asset_id from balance join wallet w using (wallet_id)
+           where w.network_id = $1 order by asset_id offset 10000 limit 1`,
+          [network_id],
+        )
+        const after = rows[0]
+        const found: Record<string, number[]> = {}
+        for (const _ of ['without statistics', 'with them']) {
+          for (const name of ['lowered', 'read again', 'compared']) {
+            await pool.query(
+              `update balance_reopening set lower_to = $2, wallet_id = null, address = $3, asset_id = $4,
+                 address_organization_id = $5 where network_id = $1`,
+              [
+                ...[network_id, name === 'lowered' ? 4 : null, after.address, after.asset_id],
+                organization_id,
+              ],
+            )
+            const read = await countRead(planned, (trx) => reads[name]!(trx, { network_id, after }))
+            found[name] = [...(found[name] ?? []), read]
+          }
+          await pool.query(`analyze ${tables.join()}`)
+        }
+        for (const counts of Object.values(found))
+          for (const read of counts) {
+            expect(read, JSON.stringify(found)).toBeGreaterThanOrEqual(100)
+            expect(read, JSON.stringify(found)).toBeLessThan(1_000)
+          }
+      },
+    )
   },
 )
