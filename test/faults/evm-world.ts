@@ -274,12 +274,14 @@ export const runEvmWorld = async (
       const cause = await listOpenGaps(db, network_id)
       throw new Error(`seed ${seed}: gaps stay open: ${JSON.stringify(cause)}`, { cause: error })
     })
-    // As if time went by: balances are not read again because of every gap.
-    await sql`update tracker_gap set reopen_time = reopen_time - interval '1 hour'
-      where network_id = ${network_id}`.execute(db)
     await waitFor(
       `seed ${seed}: balances are to be read again because of gaps`,
-      async () => !(await hasUnreopened(db, network_id)),
+      async () => {
+        // As if time went by: balances are not read again because of every gap.
+        await sql`update network set reopen_time = reopen_time - interval '1 hour'
+          where network_id = ${network_id}`.execute(db)
+        return (await isReopening(db, network_id)) || !(await hasUnreopened(db, network_id))
+      },
       longWait,
     )
     await waitFor(
@@ -297,8 +299,10 @@ export const runEvmWorld = async (
   const compare = async (some: readonly WorldWallet[]): Promise<void> => {
     await settled()
     // Balances are read again once the gap has confirmations. The comparison with the chain waits for it, and a deep wallet
-    // shows what was read then after as many blocks.
-    for (let left = 3; left > 0 && (await isReopening(db, network_id)); left--) {
+    // shows what was read then after as many blocks. Further gaps wait for that, and need another one.
+    const isReadAgain = async () =>
+      (await isReopening(db, network_id)) || (await hasUnreopened(db, network_id))
+    for (let left = 6; left > 0 && (await isReadAgain()); left--) {
       await node.alone(() => anvil.call('evm_mine'))
       await settled()
     }

@@ -5,7 +5,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { pageBalances } from '../../src/storage/balances/reconcile.ts'
 import type { Db } from '../../src/storage/pg/database.ts'
 import { findCursor, listBlocksBelow, trimBlocks } from '../../src/storage/tracking/blocks.ts'
-import { listOpenGaps } from '../../src/storage/tracking/gaps.ts'
+import { hasUnreopened, listOpenGaps } from '../../src/storage/tracking/gaps.ts'
 import { acquireLease } from '../../src/storage/tracking/leases.ts'
 import { settleBalances } from '../../src/workers/balances/balances.ts'
 import { reconcilePage } from '../../src/workers/balances/reconciling.ts'
@@ -13,6 +13,7 @@ import { createMonths } from '../../src/workers/janitor/months.ts'
 import { HistoryMovedError } from '../../src/workers/tracker/history.ts'
 import { createRefill } from '../../src/workers/tracker/refill.ts'
 import { releasePage } from '../../src/workers/tracker/releasing.ts'
+import { reopenLate } from '../../src/workers/tracker/reopening.ts'
 import { findAncestor, rollBack } from '../../src/workers/tracker/reorg.ts'
 import { planRewind, RewindError, runRewind } from '../../src/workers/tracker/rewind.ts'
 import { storeBeginning, storeBlocks, storeGap } from '../../src/workers/tracker/store.ts'
@@ -28,6 +29,7 @@ export type World = Awaited<ReturnType<typeof createWorld>>
 
 const never = new AbortController().signal
 const none = Buffer.alloc(0)
+const anHourLater = { ...systemClock, now: () => Date.now() + 3_600_000 }
 
 /** Makes a world in which everything follows from the random numbers. */
 export const createWorld = async (
@@ -156,6 +158,12 @@ export const createWorld = async (
       // What was found is not read yet, also where the rest was read at this head.
       settled = settled.filter((number) => number < cursor.block_number)
     }
+    // A gap that was found while balances were read again: all are read once more, from a later block on.
+    if (await hasUnreopened(db, network_id)) {
+      gapEnd = Math.max(gapEnd, cursor.block_number + 1)
+      unseenEnd = Math.max(unseenEnd, cursor.block_number + 1)
+      summedAt = -1
+    }
     // Somewhere on a branch that was left: nothing was stored since.
     if (!cursor.block_hash.equals(chain.canonical()[cursor.block_number]?.hash ?? none)) return
     const stored = new Set(
@@ -195,6 +203,8 @@ export const createWorld = async (
   /** One step of the tracker: begin, go back, or continue. False when there is nothing to do. */
   const step = async (): Promise<boolean> => {
     const blocks = chain.canonical()
+    // As if the pause since the last walk through all balances was over.
+    await reopenLate({ ...tools, clock: anHourLater })
     const cursor = await findCursor(tools.db, network_id)
     if (!cursor) {
       await storeBeginning(tools, blocks.at(-1)!)

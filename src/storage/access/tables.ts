@@ -50,6 +50,8 @@ export const accessTables = {
     identity: nullable(text),
     create_time: timestamptz,
     is_traced: bool,
+    // The end of the last walk that read all its balances again because of gaps.
+    reopen_time: nullable(timestamptz),
     // Of 0019-address-rules.sql.
     address_rules: nullable(jsonOf<StoredAddressRules>()),
   },

@@ -13,7 +13,7 @@ import { lowestId } from './wallet-walk.ts'
 const beginning = sql`wallet_id = null, address = null, address_organization_id = null, asset_id = null`
 
 /**
- * Lets every balance of a chain be read again at this block or later, because those before it were not seen. With
+ * Lets every balance of a chain be read again at this block or later, because those before it were not seen or left the chain. With
  * `lower_to`, balances of later blocks than that are lowered to it first: their blocks are gone.
  */
 export const reopenAllBalances = async (
@@ -24,13 +24,48 @@ export const reopenAllBalances = async (
     lower_to = null,
   }: { network_id: number; block_number: number; lower_to?: number | null },
 ): Promise<void> => {
-  // A second gap restarts the walk at the later block, which covers the first one too. What is still to be lowered
-  // stays so.
+  // A walk that is under way begins again at the block, also at an earlier one. What is still to be lowered stays so.
   await sql`
     insert into balance_reopening as o (network_id, block_number, lower_to)
     values (${network_id}, ${block_number}, ${lower_to})
     on conflict (network_id) do update set block_number = excluded.block_number,
       lower_to = least(o.lower_to, excluded.lower_to), ${beginning}`.execute(trx)
+}
+
+/**
+ * Lets every balance be read again behind a gap, and says whether it does: not while another walk is under way. It would begin
+ * again at each gap, and never end where that takes longer than the next gap. One that has read nothing yet begins behind this
+ * gap instead, unless it has waited for its block because of other gaps since a time.
+ */
+export const reopenBehindGap = async (
+  trx: Db,
+  {
+    network_id,
+    block_number,
+    now,
+    since,
+  }: { network_id: number; block_number: number; now: Date; since: Date },
+): Promise<boolean> => {
+  // While balances are lowered, the position is that of the lowering.
+  const { numAffectedRows } = await sql`
+    insert into balance_reopening as o (network_id, block_number, gap_time)
+    values (${network_id}, ${block_number}, ${now})
+    on conflict (network_id) do update set block_number = excluded.block_number,
+      gap_time = coalesce(o.gap_time, excluded.gap_time)
+      where o.lower_to is not null
+        or (o.address is null and coalesce(o.gap_time, 'infinity') > ${since})`.execute(trx)
+  return numAffectedRows === 1n
+}
+
+/** Whether a walk that read all balances again because of gaps has ended since a time. */
+export const wasReopenedSince = async (
+  db: Db,
+  network_id: number,
+  since: Date,
+): Promise<boolean> => {
+  const { rows } = await sql`
+    select 1 from network where network_id = ${network_id} and reopen_time > ${since}`.execute(db)
+  return rows.length > 0
 }
 
 // Looking at more wallets would hold up the first block. The answer is yes then, which only costs a walk.
@@ -51,7 +86,7 @@ export const hasReadings = async (trx: Db, network_id: number): Promise<boolean>
   return rows[0]!.may
 }
 
-/** Whether balances are still to be read again because of a gap. */
+/** Whether a walk that reads all balances again is under way. */
 export const isReopening = async (trx: Db, network_id: number): Promise<boolean> => {
   const { rows } = await sql`
     select 1 from balance_reopening where network_id = ${network_id}`.execute(trx)
@@ -188,7 +223,12 @@ export const isLowering = async (db: Db, network_id: number): Promise<boolean> =
  */
 export const reopenPage = async (
   trx: Db,
-  { network_id, head, ...limits }: PageLimits & { network_id: number; head: number },
+  {
+    network_id,
+    head,
+    now,
+    ...limits
+  }: PageLimits & { network_id: number; head: number; now: Date },
 ): Promise<number> => {
   // Once the block has the confirmations of all wallets but the deep ones: if work became due later than
   // it is made, all pages would become due at once, and before newer work.
@@ -227,6 +267,10 @@ export const reopenPage = async (
     select * from walked`.execute(trx)
   const walked = rows[0]!
   if (walked.is_last)
-    await sql`delete from balance_reopening where network_id = ${network_id}`.execute(trx)
+    await sql`
+      with ended as (
+        delete from balance_reopening where network_id = ${network_id} returning gap_time)
+      update network set reopen_time = ${now} where network_id = ${network_id}
+        and exists (select from ended where gap_time is not null)`.execute(trx)
   return walkedOf(walked)
 }

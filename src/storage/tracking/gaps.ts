@@ -1,6 +1,6 @@
 // Blocks that are not stored completely, with the reason. A gap is open until its blocks are known or leave the chain; it
-// is split when only some of them are known. A closed gap stays as a row: it says whether balances were read again since
-// (`reopen_time`). `workers/tracker/refill.ts` asks again with doubling pauses.
+// is split when only some of them are known. A closed gap stays as a row: it says whether a walk that reads all balances
+// again covers its blocks (`reopen_time`). `workers/tracker/refill.ts` asks again with doubling pauses.
 
 import { sql } from 'kysely'
 import type { RowOf } from '../pg/columns.ts'
@@ -17,7 +17,7 @@ export type GapRange = { from_block: number; to_block: number; reason: string }
 // How long after it was noticed a gap is first asked for again.
 const firstPause = sql`interval '30 seconds'`
 
-/** Notes blocks that could not be read; the next attempt is due soon. */
+/** Notes blocks that could not be read; the next attempt is due soon. No walk that reads balances again covers them yet. */
 export const insertGap = async (
   trx: Db,
   gap: GapRange & { network_id: number; create_time: Date },
@@ -26,12 +26,12 @@ export const insertGap = async (
   // Of blocks in this place that left the chain since, a closed one may be there.
   await sql`
     insert into tracker_gap (network_id, from_block, to_block, reason, create_time, attempts,
-      next_time, reopen_time)
+      next_time)
     values (${network_id}, ${from_block}, ${to_block}, ${reason}, ${create_time}, 0,
-      ${create_time}::timestamptz + ${firstPause}, ${create_time})
+      ${create_time}::timestamptz + ${firstPause})
     on conflict (network_id, from_block) do update set to_block = excluded.to_block,
       reason = excluded.reason, create_time = excluded.create_time, close_time = null, attempts = 0,
-      next_time = excluded.next_time, reopen_time = excluded.reopen_time`.execute(trx)
+      next_time = excluded.next_time, reopen_time = null`.execute(trx)
 }
 
 /** Notes a block of which not everything could be known; those that follow each other are one gap. */
@@ -45,14 +45,8 @@ export const extendGap = async (
     where network_id = ${network_id} and to_block = ${block_number - 1} and reason = ${reason}
       and close_time is null`.execute(trx)
   if (numAffectedRows) return
-  await sql`
-    insert into tracker_gap (network_id, from_block, to_block, reason, create_time, attempts,
-      next_time)
-    values (${network_id}, ${block_number}, ${block_number}, ${reason}, ${now}, 0,
-      ${now}::timestamptz + ${firstPause})
-    on conflict (network_id, from_block) do update set to_block = excluded.to_block,
-      reason = excluded.reason, create_time = excluded.create_time, close_time = null, attempts = 0,
-      next_time = excluded.next_time, reopen_time = null`.execute(trx)
+  const block = { from_block: block_number, to_block: block_number }
+  await insertGap(trx, { network_id, ...block, reason, create_time: now })
 }
 
 /** Takes back the gaps above a block, whose places other blocks will take. */
@@ -231,20 +225,8 @@ function split(
   return pieces
 }
 
-/** Whether balances were read again because of a gap since a time. */
-export const wasReopenedSince = async (
-  db: Db,
-  network_id: number,
-  since: Date,
-): Promise<boolean> => {
-  const { rows } = await sql`
-    select 1 from tracker_gap
-    where network_id = ${network_id} and reopen_time > ${since} limit 1`.execute(db)
-  return rows.length > 0
-}
-
 /**
- * Whether some gap has made balances doubtful that were not read again since. One that is filled counts,
+ * Whether some gap has made balances doubtful, and no walk that reads them again has begun since. One that is filled counts,
  * too: what is stored of its blocks then are transfers, not balances.
  */
 export const hasUnreopened = async (db: Db, network_id: number): Promise<boolean> => {
@@ -254,7 +236,22 @@ export const hasUnreopened = async (db: Db, network_id: number): Promise<boolean
   return rows.length > 0
 }
 
-/** Notes that balances are read again because of all gaps up to a block. */
+/**
+ * Whether that is to be done for one of them now. An open gap that was found lately and has the last block may become longer:
+ * at its end balances are read again anyway.
+ */
+export const isReopenDue = async (db: Db, network_id: number, since: Date): Promise<boolean> => {
+  const { rows } = await sql`
+    select 1 from tracker_gap g
+    where network_id = ${network_id} and reopen_time is null and not (close_time is null
+      and create_time > ${since} and exists (
+        select from tracker_cursor c where c.network_id = g.network_id and c.name = 'tracker'
+          and c.block_number <= g.to_block))
+    limit 1`.execute(db)
+  return rows.length > 0
+}
+
+/** Notes that a walk which begins reads balances again because of all gaps up to a block. */
 export const setReopened = async (
   trx: Db,
   { network_id, block_number, now }: { network_id: number; block_number: number; now: Date },

@@ -167,6 +167,8 @@ export const walletTables = {
     block_number: int8,
     // Balances of later blocks are first lowered to this one, because those blocks left the chain.
     lower_to: nullable(int8),
+    // When the first gap asked for it; null where none did.
+    gap_time: nullable(timestamptz),
     // Only in positions of an earlier version, which walked in another order.
     wallet_id: nullable(uuid),
     address: nullable(bytea),

@@ -84,7 +84,9 @@ export async function settleBalances(
   }
   // After a gap every balance of the network is read again. That waits until nothing else is due.
   if (standing.has_reopening && done + due.length === 0)
-    done += await write(tools, (trx) => reopenPage(trx, { network_id, head, ...reopenedPerRound }))
+    done += await write(tools, (trx) =>
+      reopenPage(trx, { network_id, head, now: new Date(clock.now()), ...reopenedPerRound }),
+    )
   // One block that cannot be read must not hold up the rest, and must not be kept quiet either.
   if (errors.length > 0) throw errors[0]
   return done

@@ -11,7 +11,9 @@ import {
 } from '../../storage/balances/reconcile.ts'
 import { isReopening } from '../../storage/balances/reopening.ts'
 import { recordRepairs } from '../../storage/balances/rounds.ts'
+import type { Db } from '../../storage/pg/database.ts'
 import { findCursor, lockCursor } from '../../storage/tracking/blocks.ts'
+import { hasUnreopened } from '../../storage/tracking/gaps.ts'
 import { assertLease } from '../../storage/tracking/leases.ts'
 import type { TrackerTools } from '../tracker/tools.ts'
 import {
@@ -43,7 +45,7 @@ export async function reconcilePage(
 ): Promise<{ compared: number; differences: Difference[] } | undefined> {
   const { db, clock, network_id, chain, lease } = tools
   const cursor = await findCursor(db, network_id)
-  if (!cursor || (await isReopening(db, network_id))) return undefined
+  if (!cursor || (await isReadAgain(db, network_id))) return undefined
   const readings = await chain.readBalances(
     page.map(({ address, asset_type, contract_address, token_id }) => ({
       address,
@@ -69,8 +71,7 @@ export async function reconcilePage(
     await assertLease(trx, lease.name, lease.epoch)
     // Alone at the cursor: work that waits in a backlog must be seen, too.
     await lockCursor(trx, network_id)
-    // Changes in a gap are not known. They count when it is confirmed, by a reading of every balance.
-    if (await isReopening(trx, network_id)) return undefined
+    if (await isReadAgain(trx, network_id)) return undefined
     await expandBacklogs(trx, network_id)
     const now = new Date(clock.now())
     const result = await repairBalances(trx, found, now)
@@ -84,6 +85,10 @@ export async function reconcilePage(
     return result
   })
 }
+
+/** Whether balances are still to be read again: changes in a gap are not known, and count when it is confirmed, by that reading. */
+const isReadAgain = async (db: Db, network_id: number): Promise<boolean> =>
+  (await isReopening(db, network_id)) || (await hasUnreopened(db, network_id))
 
 /** Goes through all balances every few hours, slowly. */
 export function startReconciling(

@@ -6,9 +6,11 @@ import { systemClock } from '../../lib/clock.ts'
 import { pageBalances } from '../../storage/balances/reconcile.ts'
 import { reopenPage } from '../../storage/balances/reopening.ts'
 import { findCursor } from '../../storage/tracking/blocks.ts'
+import { findGapAt, hasUnreopened } from '../../storage/tracking/gaps.ts'
 import { acquireLease } from '../../storage/tracking/leases.ts'
 import { ensureAssets } from '../../storage/wallets/assets.ts'
 import { createMonths } from '../janitor/months.ts'
+import { reopenLate } from '../tracker/reopening.ts'
 import { findAncestor, rollBack } from '../tracker/reorg.ts'
 import { planRewind, runRewind } from '../tracker/rewind.ts'
 import { storeBeginning, storeBlocks, storeGap } from '../tracker/store.ts'
@@ -420,3 +422,178 @@ it.each([1, 3, 40])(
     ])
   },
 )
+
+/** A walk through all balances, as it is stored. */
+const walkOf = async (network_id: number) => {
+  const { rows } = await pool.query<{ block_number: string; is_begun: boolean; lower_to: string }>(
+    `select block_number::int4, lower_to::int4, address is not null as is_begun
+     from balance_reopening where network_id = $1`,
+    [network_id],
+  )
+  return rows[0]
+}
+
+/** A world whose clock is moved, and which has one block of each kind at a time. */
+const startMoved = async (service: 'c' | 's', network: string) => {
+  const { tools: started, ...world } = await startWorld(service, network)
+  const { chain, network_id, account } = world
+  const time = { now: Date.now() }
+  const tools = { ...started, clock: { ...systemClock, now: () => time.now } }
+  // Some addresses of each page. What they get is in no transaction that is seen.
+  const receivers = Array.from({ length: 50 }, (_, index) => account(10 + index * 50))
+  const mine = async () => {
+    const movements = receivers.map((to) => ({ from: account(9), to, value: 5n, isInner: true }))
+    const { number, hash, time } = chain.mine([{ movements }])
+    await createMonths(db)([time])
+    return { number, hash }
+  }
+  return {
+    ...{ ...world, tools, time },
+    whole: async () => {
+      const { number, parent_hash, time } = chain.mine()
+      await createMonths(db)([time])
+      const lacks = await findGapAt(db, network_id, number - 1)
+      const after = { number: number - 1, hash: parent_hash, ...(lacks && { lacks }) }
+      await storeBlocks(tools, [chain.canonical()[number]!], { after })
+      return number
+    },
+    untraced: async () => {
+      const { number } = await mine()
+      await storeBlocks(tools, [chain.canonical()[number]!.untraced(true)])
+      return number
+    },
+    unreadable: async () => {
+      const to = await mine()
+      const before = chain.canonical()[to.number - 1]!
+      await storeGap(tools, before, { kind: 'gap', from: to.number, to, reason: 'unreadable' })
+      return to.number
+    },
+    /** Makes work of one page of the walk, and reads that. */
+    readPage: async () => {
+      for (let step = 0; step < 2; step++) expect(await settleBalances(tools, never)).toBe(1_000)
+    },
+    settle: async () => {
+      while ((await settleBalances(tools, never)) > 0);
+    },
+    /** How many balances have what so many blocks paid. */
+    paid: (blocks: number) =>
+      count(
+        `select count(*) from balance b join wallet w using (wallet_id)
+         where w.network_id = $1 and b.balance = ${1_000_000 + 5 * blocks}`,
+        network_id,
+      ),
+  }
+}
+
+describe('a walk through all balances that is under way', () => {
+  it('continues while more blocks are incomplete, and all are read again when the pause since its end is over', async () => {
+    const { tools, network_id, time, ...world } = await startMoved('c', 'untraced')
+    await world.whole()
+    const first = await world.untraced()
+    time.now += 11 * 60_000
+    await reopenLate(tools)
+    await world.readPage()
+    // Each of them asks for another walk, for as long as no node traces.
+    for (let block = 0; block < 3; block++) {
+      await world.untraced()
+      await reopenLate(tools)
+      time.now += 11 * 60_000
+      expect(await walkOf(network_id)).toMatchObject({ block_number: first, is_begun: true })
+    }
+    await world.settle()
+    expect(await walkOf(network_id)).toBeUndefined()
+    // The first page was read before the last blocks.
+    expect(await world.paid(4)).toBeLessThan(50)
+    time.now += 9 * 60_000
+    await reopenLate(tools)
+    expect(await walkOf(network_id)).toBeUndefined()
+    const last = await world.untraced()
+    time.now += 2 * 60_000
+    await reopenLate(tools)
+    expect(await walkOf(network_id)).toMatchObject({ block_number: last, is_begun: false })
+    await world.settle()
+    expect(await world.paid(5)).toBe(50)
+    // Nothing is left to be read again.
+    time.now += 11 * 60_000
+    await reopenLate(tools)
+    expect(await walkOf(network_id)).toBeUndefined()
+  })
+
+  it('begins once a short run of incomplete blocks is over, and not before', async () => {
+    const { tools, network_id, time, ...world } = await startMoved('c', 'short')
+    for (let block = 0; block < 3; block++) {
+      await world.untraced()
+      time.now += 2 * 60_000
+      await reopenLate(tools)
+    }
+    expect(await walkOf(network_id)).toBeUndefined()
+    const end = await world.whole()
+    expect(await walkOf(network_id)).toMatchObject({ block_number: end, is_begun: false })
+    await world.settle()
+    expect(await world.paid(3)).toBe(50)
+  })
+
+  it('is not put off for longer than the pause by blocks that no node has', async () => {
+    const { tools, network_id, time, ...world } = await startMoved('c', 'put-off')
+    const first = await world.unreadable()
+    time.now += 9 * 60_000
+    const second = await world.unreadable()
+    expect(await walkOf(network_id)).toMatchObject({ block_number: second + 1 })
+    for (let block = 0; block < 2; block++) {
+      time.now += 2 * 60_000
+      await world.unreadable()
+      expect(await walkOf(network_id)).toMatchObject({ block_number: second + 1 })
+    }
+    expect(second).toBe(first + 1)
+    await world.settle()
+    // Behind the walk that is over, the next gap begins another one at once.
+    const last = await world.unreadable()
+    expect(await walkOf(network_id)).toMatchObject({ block_number: last + 1 })
+    await world.whole()
+    await world.settle()
+    expect(await world.paid(5)).toBe(50)
+    expect(await hasUnreopened(db, network_id)).toBe(false)
+  })
+
+  it.each(['c', 's'] as const)(
+    'continues when a block is passed that no node has, and all are read again after it (%s)',
+    async (service) => {
+      const { tools, network_id, time, ...world } = await startMoved(service, `passed-${service}`)
+      // Those that follow each other cost one walk.
+      await world.unreadable()
+      const second = await world.unreadable()
+      expect(await walkOf(network_id)).toMatchObject({ block_number: second + 1, is_begun: false })
+      await world.whole()
+      await world.readPage()
+      await world.unreadable()
+      expect(await walkOf(network_id)).toMatchObject({ block_number: second + 1, is_begun: true })
+      // The comparison with the chain does not report what that reading will find.
+      const { balances: page } = await pageBalances(db, network_id, {
+        ...{ after: undefined, limit: 10, most_addresses: 50_000 },
+      })
+      await world.whole()
+      await world.settle()
+      expect(await walkOf(network_id)).toBeUndefined()
+      expect(await world.paid(3)).toBeLessThan(50)
+      if (service === 's') expect(await reconcilePage(tools, page, never)).toBeUndefined()
+      time.now += 11 * 60_000
+      await reopenLate(tools)
+      await world.settle()
+      expect(await world.paid(3)).toBe(50)
+      if (service === 's')
+        expect(await reconcilePage(tools, page, never)).toEqual({ compared: 10, differences: [] })
+    },
+  )
+
+  it('begins again at once after a rewind below the stored blocks', async () => {
+    const { tools, chain, network_id, ...world } = await startMoved('c', 'restarted')
+    for (let block = 0; block < 8; block++) await world.whole()
+    await world.untraced()
+    await world.whole()
+    expect(await settleBalances(tools, never)).toBe(1_000)
+    await pool.query('delete from block where network_id = $1 and block_number < 7', [network_id])
+    const options = { db, clock: systemClock, network_id, chain, to: 4, signal: never }
+    await runRewind(options, await planRewind(options))
+    expect(await walkOf(network_id)).toEqual({ block_number: 4, lower_to: 4, is_begun: false })
+  })
+})

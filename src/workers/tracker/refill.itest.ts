@@ -4,6 +4,7 @@ import { createTrackedBenches, listAll } from '../../../test/helpers/tracked-har
 import { waitFor } from '../../../test/helpers/wait-for.ts'
 import type { WalletService } from '../../contract/variant.ts'
 import { systemClock } from '../../lib/clock.ts'
+import { isReopening } from '../../storage/balances/reopening.ts'
 import { listOpenGaps } from '../../storage/tracking/gaps.ts'
 import { findTraced } from '../../storage/tracking/networks.ts'
 import { listEvents } from '../../storage/tracking/operational-events.ts'
@@ -230,13 +231,16 @@ it('balances are read again because of a gap that is filled before its turn', as
     await setup.dueNow()
     await waitFor('the gap is filled', async () => (await setup.gaps()).length === 0)
   }
+  const isRead = async () => !(await isReopening(db, network_id))
   await mineUntraced(5n)
   await waitFor('the first one', async () => (await balance()) === '1000005')
+  await waitFor('the others', isRead)
   await mineUntraced(7n)
   expect(await setup.values()).toEqual([7, 5])
+  expect(await isRead()).toBe(true)
   // Not for every gap at once, but in the end.
   await database.pool.query(
-    `update tracker_gap set reopen_time = reopen_time - interval '1 hour' where network_id = $1`,
+    `update network set reopen_time = reopen_time - interval '1 hour' where network_id = $1`,
     [network_id],
   )
   await waitFor('the second one', async () => (await balance()) === '1000012')

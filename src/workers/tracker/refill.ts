@@ -1,9 +1,9 @@
 import type { Log } from '../../lib/log.ts'
-import { findCursor, lockCursor } from '../../storage/tracking/blocks.ts'
-import { findDueGap, type GapRow, hasUnreopened, postponeGap } from '../../storage/tracking/gaps.ts'
+import { findCursor } from '../../storage/tracking/blocks.ts'
+import { findDueGap, type GapRow, postponeGap } from '../../storage/tracking/gaps.ts'
 import { createRangeStore } from './range-store.ts'
+import { reopenLate } from './reopening.ts'
 import { createReread } from './reread.ts'
-import { reopenUnlessLately } from './store.ts'
 import type { TrackerTools } from './tools.ts'
 
 /** When gaps are asked for again, and how much of one at a time. */
@@ -117,14 +117,4 @@ export function createRefill(
     const from = gap.from_block + (gap.attempts % 2 === 0 ? 0 : (gap.attempts * 7_919) % places)
     return await store({ from, to: Math.min(from + most - 1, to) }, signal)
   }
-}
-
-/** Reads all balances again because of gaps for which that was put off. */
-async function reopenLate({ db, clock, network_id }: TrackerTools): Promise<void> {
-  if (!(await hasUnreopened(db, network_id))) return
-  await db.transaction().execute(async (trx) => {
-    const cursor = await lockCursor(trx, network_id)
-    const now = new Date(clock.now())
-    if (cursor) await reopenUnlessLately(trx, { ...cursor, now })
-  })
 }

@@ -21,13 +21,7 @@ import {
   setCursor,
   trimBlocks,
 } from '../../storage/tracking/blocks.ts'
-import {
-  extendGap,
-  insertGap,
-  setReopened,
-  syncGapEvent,
-  wasReopenedSince,
-} from '../../storage/tracking/gaps.ts'
+import { extendGap, insertGap, syncGapEvent } from '../../storage/tracking/gaps.ts'
 import { assertLease } from '../../storage/tracking/leases.ts'
 import {
   insertNewTransfers,
@@ -42,6 +36,7 @@ import { type AssertChecked, storeChecked } from './checked.ts'
 import { lacksOf } from './lacking.ts'
 import { addTokenRules, lookUp, matchBlock } from './match.ts'
 import { noteTransfers, noteUpdates, type Released, releaseWithBlock } from './notifications.ts'
+import { reopenAfterGap, reopenUnlessLately } from './reopening.ts'
 import type { TrackerTools } from './tools.ts'
 
 /** The cursor is not where the writer expected it: another process has moved it. */
@@ -206,13 +201,7 @@ const windowMs = 3_600_000
 /** How many blocks are kept at most. */
 export const largestWindow = 20_000
 
-// A third party that can make blocks incomplete must not cause a read of every balance for each of them.
-const reopenPauseMs = 600_000
-
-/**
- * A block of which not everything is known is a gap; after it, every balance is read again. Where that
- * was done shortly before, it is done later (`reopenLate`).
- */
+/** A block of which not everything is known is a gap; after it, every balance is read again. */
 async function noteIncomplete(
   trx: Db,
   { network_id, now }: { network_id: number; now: Date },
@@ -226,18 +215,6 @@ async function noteIncomplete(
     lacked = reason !== undefined
   }
   if (blocks.some(({ lacks }) => lacks !== undefined)) await syncGapEvent(trx, network_id, now)
-}
-
-/** Reads all balances again because of gaps, unless that was done shortly before. */
-export async function reopenUnlessLately(
-  trx: Db,
-  at: { network_id: number; block_number: number; now: Date },
-): Promise<void> {
-  const { network_id, block_number, now } = at
-  const since = new Date(now.getTime() - reopenPauseMs)
-  if (await wasReopenedSince(trx, network_id, since)) return
-  await reopenAllBalances(trx, { network_id, block_number })
-  await setReopened(trx, { network_id, block_number, now })
 }
 
 /** The items of collections, which have descriptions of their own. */
@@ -307,8 +284,7 @@ export async function storeGap(
       create_time: now,
     })
     await syncGapEvent(trx, network_id, now)
-    // At the first block that there is again.
-    await reopenAllBalances(trx, { network_id, block_number: to.number + 1 })
+    await reopenAfterGap(trx, { network_id, block_number: to.number + 1, now })
     await setCursor(trx, {
       network_id,
       block_number: to.number,
