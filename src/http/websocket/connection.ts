@@ -10,7 +10,6 @@ import { refuse } from '../../gateway/rpc/rpc-error.ts'
 import { faultOf, type Serve } from '../../gateway/rpc/serve.ts'
 import { alone, type Served } from '../../gateway/rpc/served.ts'
 import type { Streams } from '../../gateway/streams/feed-streams.ts'
-import type { Turns } from '../../lib/turns.ts'
 import type { AccessLog } from '../access-log.ts'
 import { textFrame } from './frame.ts'
 import { createOutbox } from './outbox.ts'
@@ -78,14 +77,12 @@ export function openConnection(options: {
   access: Pick<AccessLog, 'isSampled' | 'follow'>
   serve: Serve
   limits: ConnectionLimits
-  /** Of the messages of all connections, by organization. */
-  turns: Pick<Turns, 'run'>
   /** The current principal of the key. */
   check(): Principal | undefined | Promise<Principal | undefined>
   onClosed(connection: Connection): void
   onOverflow(): void
 }): Connection {
-  const { ws, socket, network, streams, principal, serve, limits, turns, check, access } = options
+  const { ws, socket, network, streams, principal, serve, limits, check, access } = options
   // Messages that are being answered. The socket is not read while there are too many, so the
   // client waits and not the memory.
   let inFlight = 0
@@ -94,8 +91,6 @@ export function openConnection(options: {
   let hasReceived = true
   let isDoubted = false
   let ping: Buffer | undefined
-  /** Whether this turn of the event loop has had its ping or pong. */
-  let hadControl = false
 
   const close = (code: number, reason: string) => {
     outbox.close()
@@ -118,19 +113,15 @@ export function openConnection(options: {
   const client = streams.open({ push: outbox.notify, close }, principal)
 
   const resume = () => {
-    if (!isPaused || hadControl) return
-    if (inFlight >= limits.maxInFlight || outbox.bytes() > limits.pauseBytes) return
+    if (!isPaused || inFlight >= limits.maxInFlight || outbox.bytes() > limits.pauseBytes) return
     isPaused = false
     ws.resume()
   }
-  const pause = () => {
-    if (isPaused) return
-    isPaused = true
-    ws.pause()
-  }
   const begin = () => {
     inFlight++
-    if (inFlight >= limits.maxInFlight || outbox.bytes() > limits.pauseBytes) pause()
+    if (isPaused || (inFlight < limits.maxInFlight && outbox.bytes() <= limits.pauseBytes)) return
+    isPaused = true
+    ws.pause()
   }
 
   const answer = ({ body }: Served) => {
@@ -167,7 +158,9 @@ export function openConnection(options: {
     close(1008, 'the API key is not valid any more')
   }
 
-  const receive = (data: Buffer, isBinary: boolean) => {
+  ws.on('message', (data: Buffer, isBinary: boolean) => {
+    hasReceived = true
+    begin()
     // A text that is not UTF-8 has ended the connection with 1007 before it came here.
     if (isBinary && !isUtf8(data)) return answer(badText)
     // Bytes, not characters: the gateway scans JSON as latin1 and passes it on unchanged.
@@ -179,12 +172,6 @@ export function openConnection(options: {
     } catch (error) {
       answer(alone(faultOf(error)))
     }
-  }
-  ws.on('message', (data: Buffer, isBinary: boolean) => {
-    hasReceived = true
-    begin()
-    // One read of the socket may have ten thousand of them.
-    turns.run(principal.organization_id, () => receive(data, isBinary))
   })
 
   // Only the last ping needs an answer (RFC 6455 5.5.3), so that a flood of them fills no memory.
@@ -192,26 +179,13 @@ export function openConnection(options: {
     ping = socket.writableLength > 0 ? data : undefined
     if (!ping) ws.pong(data)
   }
-  // They cost no limit. After the second one in a turn no more is read until the next.
-  const isFirstControl = (): boolean => {
-    hasReceived = true
-    if (hadControl) {
-      pause()
-      return false
-    }
-    hadControl = true
-    setImmediate(() => {
-      hadControl = false
-      if (ping) pong(ping)
-      resume()
-    })
-    return true
-  }
   ws.on('ping', (data) => {
-    if (isFirstControl()) pong(data)
-    else ping = data
+    hasReceived = true
+    pong(data)
   })
-  ws.on('pong', isFirstControl)
+  ws.on('pong', () => {
+    hasReceived = true
+  })
   // The end follows in any case.
   ws.on('error', () => {})
   ws.on('close', () => {

@@ -16,7 +16,6 @@ import type { Streams } from '../../gateway/streams/feed-streams.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Ids } from '../../lib/ids.ts'
 import type { Log } from '../../lib/log.ts'
-import { createTurns } from '../../lib/turns.ts'
 import type { WebSocketClient } from '../../storage/metrics/websocket-clients.ts'
 import type { Change } from '../../storage/pg/changes.ts'
 import type { AccessLog } from '../access-log.ts'
@@ -83,9 +82,6 @@ type Shaken = {
   request_id: string
 }
 
-/** Messages that are read in one turn of the event loop: as many as calls of a batch, and twice as many of those that wait. */
-const messageTurns = { perClient: 32, perTurn: 64 }
-
 // RFC 6455 registry: the client should reconnect.
 const serviceRestart = 1012
 
@@ -122,7 +118,6 @@ export function createSockets(options: SocketsOptions): Sockets {
   server.on('wsClientError', (error, socket) =>
     refuseHandshake(socket, refuse('INVALID_HANDSHAKE', `${error.message}.`), ids.uuid()),
   )
-  const turns = createTurns(messageTurns)
   const stopped = new AbortController()
   const open = createOpenConnections({ clock, log, beatMs, signal: stopped.signal })
   let overflows = 0
@@ -171,7 +166,6 @@ export function createSockets(options: SocketsOptions): Sockets {
         access,
         serve,
         limits,
-        turns,
         check: () => check(network, key, client),
         onClosed: (closed) => {
           open.remove(closed)
