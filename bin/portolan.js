@@ -22,7 +22,10 @@ const launched = 'PORTOLAN_LAUNCHED'
 // `app/cluster/member.ts`, which starts all processes but this one and compares flags in the same way. V8 reads both before
 // any of our code runs. Those that the operator has set win.
 const ownFlags = ['--v8-pool-size=1', '--max-semi-space-size=8']
-const given = process.execArgv.filter((flag) => setsOneOf(ownFlags, flag))
+const given = process.execArgv
+  // Node also takes the value as an argument of its own.
+  .map((flag, at) => (flag.includes('=') ? flag : `${flag}=${process.execArgv[at + 1]}`))
+  .filter((flag) => setsOneOf(ownFlags, flag))
 const inherited = (process.env.NODE_OPTIONS ?? '').split(/[\s"]+/)
 const flags =
   process.argv[2] === 'start'

@@ -18,6 +18,12 @@ test.each<[string, string[], string, string[], string[]]>([
     '',
     ...same(['--max-semi-space-size=32', helper]),
   ],
+  [
+    'with the value as an argument of its own',
+    ['--v8-pool-size', '4', '--max-semi-space-size', '32'],
+    '',
+    ...same(['--v8-pool-size=4', '--max-semi-space-size=32']),
+  ],
   ['in NODE_OPTIONS, which processes inherit', [], '--max_semi_space_size=32', ...same([helper])],
   ['in quotes', [], '--trace-warnings "--v8-pool-size=2"', [short], []],
   [

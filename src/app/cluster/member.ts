@@ -62,7 +62,10 @@ export function processFlags(
 ): readonly string[] {
   const own = [oneHelper, shortCollections]
   const settings = own.map(settingOf)
-  const given = execArgv.filter((flag) => settings.includes(settingOf(flag)) && !own.includes(flag))
+  const given = execArgv
+    // Node also takes the value as an argument of its own.
+    .map((flag, at) => (flag.includes('=') ? flag : `${flag}=${execArgv[at + 1]}`))
+    .filter((flag) => settings.includes(settingOf(flag)) && !own.includes(flag))
   const set = [...given, ...options.split(/[\s"]+/)].map(settingOf)
   const servesRequests = roles.some((role) => requestRoles.includes(role))
   const wanted = servesRequests ? own : [oneHelper]

@@ -70,9 +70,11 @@ export function createStreams(options: StreamsOptions): Streams {
     ...options.feed,
     sink: {
       async removed(blocks, added) {
-        for (const block of blocks)
-          if (block.isLogged && block.logs)
-            await sendLogs({ index, block, logs: block.logs, removed: true })
+        // All logs first: while those of one block are sent, the feed may drop those of another to save memory.
+        const sent = blocks.flatMap((block) =>
+          block.isLogged && block.logs ? [{ block, logs: block.logs }] : [],
+        )
+        for (const { block, logs } of sent) await sendLogs({ index, block, logs, removed: true })
         pending.removed(blocks, added)
       },
       header(block) {

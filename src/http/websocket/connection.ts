@@ -59,6 +59,13 @@ export const defaultConnectionLimits: ConnectionLimits = {
   closeMs: 5_000,
 }
 
+/**
+ * What one read of the socket may hold: 64 KiB are 9,000 of the shortest messages, all of which come in one turn of the event loop.
+ * No call is shorter than 35 bytes, so calls cannot be that many.
+ */
+const mostPerRead = 2_000
+const costOfPing = 20
+
 const badText = alone(refused(refuse('INVALID_JSON', 'The message is not valid UTF-8.')))
 const noLife = 'no sign of life'
 
@@ -91,6 +98,19 @@ export function openConnection(options: {
   let hasReceived = true
   let isDoubted = false
   let ping: Buffer | undefined
+
+  let inRead = 0
+  // Before the reading of `ws`, which attached its own listener first.
+  socket.prependListener('data', () => {
+    inRead = 0
+  })
+  /** Whether the client may send this, too. The rest of a flood is not looked at. */
+  const isTaken = (cost: number): boolean => {
+    if (inRead > mostPerRead) return false
+    inRead += cost
+    if (inRead > mostPerRead) ws.terminate()
+    return inRead <= mostPerRead
+  }
 
   const close = (code: number, reason: string) => {
     outbox.close()
@@ -159,6 +179,7 @@ export function openConnection(options: {
   }
 
   ws.on('message', (data: Buffer, isBinary: boolean) => {
+    if (!isTaken(1)) return
     hasReceived = true
     begin()
     // A text that is not UTF-8 has ended the connection with 1007 before it came here.
@@ -180,6 +201,7 @@ export function openConnection(options: {
     if (!ping) ws.pong(data)
   }
   ws.on('ping', (data) => {
+    if (!isTaken(costOfPing)) return
     hasReceived = true
     pong(data)
   })
