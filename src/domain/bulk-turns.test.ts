@@ -14,12 +14,12 @@ const open = () => {
     for (let left = 5; left > 0; left--) await turn()
   }
   /** Begins a page, which lasts until it is ended by its name. */
-  const begin = async (organization_id: string, name: string) => {
+  const begin = async (organization_id: string, name: string, later?: AbortSignal) => {
     const page = () =>
       new Promise<void>((resolve, reject) => {
         running.push({ name, end: (error) => (error ? reject(error) : resolve()) })
       })
-    turns.run(organization_id, page).then(
+    turns.run(organization_id, page, later).then(
       () => outcomes.push(`${name} done`),
       (error) => outcomes.push(`${name} ${error.reason ?? error.message}`),
     )
@@ -80,4 +80,23 @@ it('refuses what waits for too long, and more than 200 that wait', async () => {
   await begin('noisy', 'later')
   await end('first')
   expect(names()).toEqual(['later'])
+})
+
+it('refuses no later page of an operation, which ends with its signal instead', async () => {
+  const { turns, begin, end, names, outcomes, settle } = open()
+  turns.note('noisy')
+  turns.note('quiet')
+  const [kept, ended] = [new AbortController(), new AbortController()]
+  await begin('noisy', 'first')
+  for (let number = 0; number < 200; number++) await begin('noisy', `${number}`)
+  await begin('noisy', 'kept', kept.signal)
+  await begin('noisy', 'ended', ended.signal)
+  vi.advanceTimersByTime(5_001)
+  await settle()
+  expect(outcomes).toHaveLength(200)
+  ended.abort(new Error('aborted'))
+  await settle()
+  expect(outcomes.at(-1)).toBe('ended aborted')
+  await end('first')
+  expect(names()).toEqual(['kept'])
 })

@@ -4,8 +4,15 @@ import { OperationError } from '../contract/errors/errors.ts'
 export type BulkTurns = {
   /** Records a call of an organization. */
   note(organization_id: string): void
-  /** Does a page of work of an organization: at once where it is alone, else one after the other. */
-  run<result>(organization_id: string, page: () => Promise<result>): Promise<result>
+  /**
+   * Does a page of work of an organization: at once where it is alone, else one after the other. A first page may be refused. A
+   * later one waits until the signal aborts: a refusal says that nothing was done.
+   */
+  run<result>(
+    organization_id: string,
+    page: () => Promise<result>,
+    later?: AbortSignal,
+  ): Promise<result>
 }
 
 type Waiting = { start(): void }
@@ -30,16 +37,21 @@ export function createBulkTurns(now: () => number = performance.now.bind(perform
 
   const mayStart = ({ running }: Queue) => running === 0 || now() - changed > rememberedMs
 
-  const wait = (queue: Queue): Promise<void> => {
-    if (queue.waiting.size >= maxWaiting) throw tooMuch()
+  const wait = (queue: Queue, later?: AbortSignal): Promise<void> => {
+    later?.throwIfAborted()
+    if (!later && queue.waiting.size >= maxWaiting) throw tooMuch()
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
+      const leave = (error: unknown) => {
         queue.waiting.delete(one)
-        reject(tooMuch())
-      }, maxWaitMs)
+        reject(error)
+      }
+      const abort = () => leave(later?.reason)
+      later?.addEventListener('abort', abort, { once: true })
+      const timer = later ? undefined : setTimeout(() => leave(tooMuch()), maxWaitMs)
       const one = {
         start: () => {
           clearTimeout(timer)
+          later?.removeEventListener('abort', abort)
           queue.waiting.delete(one)
           queue.running++
           resolve()
@@ -65,11 +77,11 @@ export function createBulkTurns(now: () => number = performance.now.bind(perform
       if (last !== undefined) changed = now()
       last = organization_id
     },
-    async run(organization_id, page) {
+    async run(organization_id, page, later) {
       const queue = queues.get(organization_id) ?? { running: 0, waiting: new Set() }
       queues.set(organization_id, queue)
       if (queue.waiting.size === 0 && mayStart(queue)) queue.running++
-      else await wait(queue)
+      else await wait(queue, later)
       try {
         return await page()
       } finally {

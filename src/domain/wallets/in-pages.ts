@@ -20,11 +20,12 @@ export async function inPages<key>(
 ): Promise<void> {
   let after: key | undefined
   do {
-    after = await inBulkTurn(context, async (trx) => {
+    const page = async (trx: Db) => {
       const cursor = await lockCursorInTurn(trx, network_id)
       // Rows that name what is changed must be there before it is changed.
       await expandBacklogs(trx, network_id)
       return await change(trx, cursor?.block_number ?? 0, after)
-    })
+    }
+    after = await inBulkTurn(context, page, after === undefined)
   } while (after !== undefined)
 }

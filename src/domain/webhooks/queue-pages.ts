@@ -26,21 +26,22 @@ export const pauseAfterPage = async (began: number, signal: AbortSignal): Promis
  */
 export async function inQueuePages(
   context: Pick<Context, 'db' | 'signal' | 'bulkTurns' | 'principal'>,
-  target: { scope: WalletScope; webhook_id: string; isOptional?: boolean },
+  target: { scope: WalletScope; webhook_id: string; isOptional?: boolean; isBegun?: boolean },
   change: (trx: Db, row: WebhookRow, isFirst: boolean) => Promise<boolean>,
 ): Promise<void> {
-  const { scope, webhook_id, isOptional = false } = target
+  const { scope, webhook_id, isOptional = false, isBegun = false } = target
   let isMore = true
   for (let isFirst = true; isMore; isFirst = false) {
     let began = 0
-    isMore = await inBulkTurn(context, async (trx) => {
+    const page = async (trx: Db) => {
       began = performance.now()
       // The webhook before its queue, as in every writer.
       const row = isUuid(webhook_id) ? await lockWebhook(trx, scope, webhook_id) : undefined
       if (row) return await change(trx, row, isFirst)
       if (isFirst && !isOptional) throw new OperationError('WEBHOOK_NOT_FOUND')
       return false
-    })
+    }
+    isMore = await inBulkTurn(context, page, isFirst && !isBegun)
     if (isMore) await pauseAfterPage(began, context.signal)
   }
 }

@@ -112,7 +112,7 @@ export const UpdateWebhook: WalletHandler<'UpdateWebhook'> = async (
     return await restartQueue(trx, webhook_id, now)
   })
   if (isMore)
-    await inQueuePages(context, { scope, webhook_id, isOptional: true }, (trx) =>
+    await inQueuePages(context, { scope, webhook_id, isOptional: true, isBegun: true }, (trx) =>
       restartQueue(trx, webhook_id, now),
     )
   return {}

@@ -86,13 +86,13 @@ test('calls that come at once are all answered in their order', async () => {
 test('more messages in one read than calls can be end the connection, and the rest is not served', async () => {
   const { socket, messages } = await createBench()
   socket.write(Buffer.concat(Array.from({ length: 20_000 }, () => textFrame('1'))))
-  await once(socket, 'close')
+  await expect.poll(() => socket.destroyed).toBe(true)
   expect(messages.all).toBeLessThan(3_000)
 })
 
 test('more than 100 pings in one read end the connection, and the rest is not answered', async () => {
   const { socket, received } = await createBench()
   socket.write(Buffer.concat(Array.from({ length: 20_000 }, () => pingFrame('1'))))
-  await once(socket, 'close')
+  await expect.poll(() => socket.destroyed).toBe(true)
   expect(received().length).toBeLessThan(3 * 300)
 })

@@ -159,15 +159,19 @@ const transfers: Step = async (db, { organization_id, limit }) =>
   await db.transaction().execute(async (trx) => {
     await noBitmaps.execute(trx)
     let transfer = 0
-    let after: string | undefined
+    let after: { network_id: number; wallet_id: string } | undefined
     do {
-      const wallets = await sql<{ wallet_id: string }>`
-        select wallet_id from wallet
-        where organization_id = ${organization_id} ${after ? sql`and wallet_id > ${after}` : sql``}
-        order by wallet_id limit ${walletsAtOnce}`.execute(trx)
-      const ids = wallets.rows.map(({ wallet_id }) => wallet_id)
+      // As a range of `wallet_list`: in the order of the ids alone the planner passes the wallets of all organizations.
+      const follows = after
+        ? sql`and (organization_id, network_id, wallet_id)
+            > (${organization_id}::uuid, ${after.network_id}::int2, ${after.wallet_id}::uuid)`
+        : sql``
+      const { rows } = await sql<{ network_id: number; wallet_id: string }>`
+        select network_id, wallet_id from wallet where ${only(organization_id)} ${follows}
+        order by organization_id, network_id, wallet_id limit ${walletsAtOnce}`.execute(trx)
+      const ids = rows.map(({ wallet_id }) => wallet_id)
       transfer += await removed(trx, removeTransfers(organization_id, ids, limit - transfer))
-      after = ids.length === walletsAtOnce ? ids.at(-1) : undefined
+      after = rows.length === walletsAtOnce ? rows.at(-1) : undefined
     } while (after !== undefined && transfer < limit)
     return { transfer }
   })

@@ -205,6 +205,23 @@ const load = async (
 }
 
 /**
+ * Statistics of an empty database would make the first queries read whole tables. In a transaction of its own: Citus analyzes
+ * no table that the same transaction has filled. The rows are there already, so a failure is only logged.
+ */
+const analyze = async (pool: pg.Pool, log: Log, signal: AbortSignal): Promise<void> => {
+  const act = async (client: pg.PoolClient) => {
+    const tables = await readTables(client)
+    await client.query(`analyze ${tables.map(({ name }) => quote(name)).join(', ')}`)
+  }
+  await inTransaction(pool, 'read committed, read write', signal, act).catch((error: unknown) =>
+    log.warn(
+      { error },
+      'the imported tables have no statistics yet; run "analyze" in the database',
+    ),
+  )
+}
+
+/**
  * Reads an archive into an empty database, all of it or nothing, and migrates it to this
  * Portolan's schema. The master key that sealed the secrets must be moved too, by another way.
  */
@@ -223,15 +240,10 @@ export const importInstallation = async ({
     const moved = await inTransaction(pool, 'read committed, read write', signal, (client) =>
       load(client, reader, header, onProgress, signal),
     )
-    // Statistics of an empty database would make the first queries read whole tables. In a transaction of its own: Citus
-    // analyzes no table that the same transaction has filled.
-    await inTransaction(pool, 'read committed, read write', signal, async (client) => {
-      const tables = await readTables(client)
-      await client.query(`analyze ${tables.map(({ name }) => quote(name)).join(', ')}`)
-    })
-    await migrateFurther()
     // The archive is older than the last request of the old installation: nonces spent since are unknown here.
     await distrustNonces(pool)
+    await migrateFurther()
+    await analyze(pool, log, signal)
     return moved
   } finally {
     source.destroy()

@@ -65,20 +65,23 @@ export const insertPending = async (
  */
 export const postponeUnknown = async (
   trx: Db,
-  gap: { from_block: number; to_block: number },
   { network_id, head, limit }: { network_id: number; head: number; limit: number },
 ): Promise<number> => {
-  const known_from = gap.to_block + 1
+  // The last gap that each reading can hold, also one that was filled since: with the last of all, a gap behind the block of a
+  // reading hid an earlier one that it holds. Gaps do not overlap, so it is found by the key.
   const { numAffectedRows } = await sql`
     with early as materialized (
-      select address, wallet_id, asset_id, block_number from balance_pending
-      where network_id = ${network_id} and due_block <= ${head}
-        and since_block < ${known_from} and block_number >= ${gap.from_block}
+      select p.address, p.wallet_id, p.asset_id, p.block_number, g.to_block + 1 as known_from
+      from balance_pending p cross join lateral (
+        select to_block from tracker_gap
+        where network_id = ${network_id} and from_block <= p.block_number
+        order by from_block desc limit 1) g
+      where p.network_id = ${network_id} and p.due_block <= ${head} and p.since_block <= g.to_block
         -- One that was read for its own block is confirmed with all that it holds.
-        and since_block < block_number
-      order by due_block limit ${limit} for update)
-    update balance_pending p set since_block = ${known_from},
-      due_block = greatest(p.block_number, ${known_from}::int8 + greatest(w.confirmation, 1) - 1)
+        and p.since_block < p.block_number
+      order by p.due_block limit ${limit} for update of p)
+    update balance_pending p set since_block = e.known_from,
+      due_block = greatest(p.block_number, e.known_from + greatest(w.confirmation, 1) - 1)
     from early e join wallet w on w.wallet_id = e.wallet_id
     where p.address = e.address and p.wallet_id = e.wallet_id and p.asset_id = e.asset_id
       and p.block_number = e.block_number`.execute(trx)

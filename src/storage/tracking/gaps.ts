@@ -96,20 +96,6 @@ export const isInGap = async (
     .limit(1)
     .executeTakeFirst()) !== undefined
 
-/** The last gap, also one that was filled since. */
-export const findLastGap = async (
-  db: Db,
-  network_id: number,
-): Promise<Pick<GapRow, 'from_block' | 'to_block'> | undefined> =>
-  // Gaps do not overlap, so the last one is found by the key.
-  await db
-    .selectFrom('tracker_gap')
-    .select(['from_block', 'to_block'])
-    .where('network_id', '=', network_id)
-    .orderBy('from_block', 'desc')
-    .limit(1)
-    .executeTakeFirst()
-
 /** How many open gaps are listed at most. */
 const mostListed = 1_000
 

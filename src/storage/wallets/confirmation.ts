@@ -43,24 +43,25 @@ export type Waiting = Record<'changes' | 'pending' | 'deliveries' | 'transaction
 /**
  * What there is of each kind. Usually nothing: the five statements of empty pages are planned for every call, and a change of the
  * confirmation took the database 4.1 ms of CPU, with the cursor locked. With this one it takes 2.3 ms. Not prepared, because
- * the tables become empty again.
+ * the tables become empty again. In the orders of the indexes: with `exists` the planner expects a row soon, and reads a whole table.
  */
 export const findWaiting = async (
   trx: Db,
   { organization_id, network_id }: WalletScope,
   { wallet_id, head }: { wallet_id: string; head: number },
 ): Promise<Waiting> => {
-  const own = sql`organization_id = ${organization_id}`
   const { rows } = await sql<Waiting>`
     select
-      exists (select from balance_change where wallet_id = ${wallet_id} and ${own}) as changes,
-      exists (select from balance_pending where wallet_id = ${wallet_id} and ${own}) as pending,
-      exists (select from delivery
-        where network_id = ${network_id} and ${own} and due_block > ${head}) as deliveries,
-      exists (select from managed_transaction
-        where wallet_id = ${wallet_id} and ${own} and transaction_state in ${open}) as transactions`.execute(
-    trx,
-  )
+      (select true from balance_change where wallet_id = ${wallet_id}
+        order by address, asset_id limit 1) is not null as changes,
+      (select true from balance_pending where wallet_id = ${wallet_id}
+        order by address, asset_id limit 1) is not null as pending,
+      (select true from delivery
+        where network_id = ${network_id} and organization_id = ${organization_id} and due_block > ${head}
+        order by due_block limit 1) is not null as deliveries,
+      (select true from managed_transaction
+        where wallet_id = ${wallet_id} and transaction_state in ${open}
+        order by transaction_state, create_time limit 1) is not null as transactions`.execute(trx)
   return rows[0]!
 }
 

@@ -14,7 +14,6 @@ import { applyPending, findStanding, postponeUnknown } from '../../storage/balan
 import { isLowering, lowerPage, reopenPage } from '../../storage/balances/reopening.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { awaitCursor } from '../../storage/tracking/blocks.ts'
-import { findLastGap } from '../../storage/tracking/gaps.ts'
 import { assertLease } from '../../storage/tracking/leases.ts'
 import type { TrackerTools } from '../tracker/tools.ts'
 import { settleBacklog } from './backlog.ts'
@@ -122,9 +121,8 @@ async function confirmPending(
 ): Promise<number> {
   const now = new Date(clock.now())
   if (chain.balances === 'delta') {
-    const gap = await findLastGap(trx, network_id)
     const due = { network_id, head, limit: pendingPerRound }
-    const postponed = gap ? await postponeUnknown(trx, gap, due) : 0
+    const postponed = await postponeUnknown(trx, due)
     // There may be more of them.
     if (postponed > 0) return postponed
   }

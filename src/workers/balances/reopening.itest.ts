@@ -252,6 +252,50 @@ it('a reading that is confirmed together with a later net change is not lost', a
   expect(await balances()).toEqual(['1000006'])
 })
 
+it('a reading that holds the changes of a gap waits for their confirmations, also when another gap follows', async () => {
+  const { tools, chain, caller, network_id, wallet_id, account, ...world } = await startInSteps(
+    ...(['s', 'two-gaps', { confirmation: 40 }] as const),
+  )
+  const { settle, store, skip } = world
+  const numbers = [1, 2]
+  for (const number of numbers) {
+    const request = { wallet_id, address: world.address(number), import_asset: true }
+    await caller.call('RegisterAddress', request)
+  }
+  const pay = (value: bigint) => numbers.map((to) => ({ from: account(9), to: account(to), value }))
+  for (let block = 0; block < 50; block++) await store(pay(1n))
+  await settle()
+  chain.mine([{ movements: [] }])
+  await skip()
+  await store([])
+  const { block_number: head } = (await findCursor(db, network_id))!
+  // The walk has begun, so it continues behind the next gap.
+  await reopenPage(db, { network_id, head, now: new Date(), limit: 1, most_addresses: 1_000 })
+  for (let block = 0; block < 20; block++) await store([])
+  chain.mine([{ movements: pay(500n) }])
+  await skip()
+  await store([])
+  await store([])
+  await settle()
+  chain.mine([{ movements: [] }])
+  await skip()
+  const early: string[] = []
+  for (let block = 0; block < 45; block++) {
+    await store([])
+    await settle()
+    const { block_number } = (await findCursor(db, network_id))!
+    const { rows } = await pool.query<{ address: Buffer; balance: string }>(
+      'select address, balance::text from balance where wallet_id = $1',
+      [wallet_id],
+    )
+    for (const { address, balance } of rows) {
+      const confirmed = chain.balanceAt({ address, asset: chain.native }, block_number - 39)
+      if (BigInt(balance) > confirmed) early.push(`${balance} at ${block_number}`)
+    }
+  }
+  expect(early).toEqual([])
+})
+
 describe('a comparison of C leaves all balances to their reading, and reports none of them', () => {
   const startCompared = async (network: string) => {
     const world = await startInSteps('c', network, { confirmation: 1 })
