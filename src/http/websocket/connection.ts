@@ -64,7 +64,6 @@ export const defaultConnectionLimits: ConnectionLimits = {
  * No call is shorter than 35 bytes, so calls cannot be that many.
  */
 const mostPerRead = 2_000
-const costOfPing = 20
 
 const badText = alone(refused(refuse('INVALID_JSON', 'The message is not valid UTF-8.')))
 const noLife = 'no sign of life'
@@ -105,9 +104,9 @@ export function openConnection(options: {
     inRead = 0
   })
   /** Whether the client may send this, too. The rest of a flood is not looked at. */
-  const isTaken = (cost: number): boolean => {
+  const isTaken = (): boolean => {
     if (inRead > mostPerRead) return false
-    inRead += cost
+    inRead++
     if (inRead > mostPerRead) ws.terminate()
     return inRead <= mostPerRead
   }
@@ -179,7 +178,7 @@ export function openConnection(options: {
   }
 
   ws.on('message', (data: Buffer, isBinary: boolean) => {
-    if (!isTaken(1)) return
+    if (!isTaken()) return
     hasReceived = true
     begin()
     // A text that is not UTF-8 has ended the connection with 1007 before it came here.
@@ -201,7 +200,6 @@ export function openConnection(options: {
     if (!ping) ws.pong(data)
   }
   ws.on('ping', (data) => {
-    if (!isTaken(costOfPing)) return
     hasReceived = true
     pong(data)
   })

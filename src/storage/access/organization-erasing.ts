@@ -90,6 +90,17 @@ const behindWallet: Record<string, string> = {
 // every page.
 const noBitmaps = sql`set local enable_bitmapscan = off`
 
+/**
+ * Looks at transfers wallet by wallet, along an index. With statistics of a month that were taken while it was filled, the
+ * planner read all of it for each wallet.
+ */
+const alongIndexes = async <result>(trx: Db, act: () => Promise<result>): Promise<result> => {
+  await sql`set local enable_seqscan = off`.execute(trx)
+  const found = await act()
+  await sql`set local enable_seqscan to default`.execute(trx)
+  return found
+}
+
 /** Led by the wallets: their rows have no index by organization. */
 const byWallet = (table: string, { organization_id, limit }: Page, network_id: number) => sql`
   delete from ${sql.table(table)} where ctid = any(array(
@@ -170,7 +181,8 @@ const transfers: Step = async (db, { organization_id, limit }) =>
         select network_id, wallet_id from wallet where ${only(organization_id)} ${follows}
         order by organization_id, network_id, wallet_id limit ${walletsAtOnce}`.execute(trx)
       const ids = rows.map(({ wallet_id }) => wallet_id)
-      transfer += await removed(trx, removeTransfers(organization_id, ids, limit - transfer))
+      const page = removeTransfers(organization_id, ids, limit - transfer)
+      transfer += await alongIndexes(trx, () => removed(trx, page))
       after = rows.length === walletsAtOnce ? rows.at(-1) : undefined
     } while (after !== undefined && transfer < limit)
     return { transfer }
@@ -271,12 +283,13 @@ const wallets: Step = async (db, { organization_id, limit }) =>
     )
     const ids = rows.map(({ wallet_id }) => wallet_id)
     // On Citus the transfers are on another machine than the wallets.
-    const { rows: kept } = await sql<{ wallet_id: string }>`
+    const look = sql<{ wallet_id: string }>`
       select w.wallet_id from unnest(${ids}::uuid[]) w (wallet_id), lateral (
         select 1 from transfer
         where organization_id = ${organization_id} and wallet_id = w.wallet_id
-        order by block_time limit 1) t`.execute(trx)
-    const used = new Set(kept.map(({ wallet_id }) => wallet_id))
+        order by block_time limit 1) t`
+    const kept = await alongIndexes(trx, () => look.execute(trx))
+    const used = new Set(kept.rows.map(({ wallet_id }) => wallet_id))
     const unusedIds = ids.filter((id) => !used.has(id))
     return {
       wallet: await removed(
