@@ -24,6 +24,7 @@ import { noteRefusal, noteReplay, performOperation } from '../domain/audit/opera
 import type { AuditTrail } from '../domain/audit/trail.ts'
 import type { Context, Installation } from '../domain/context.ts'
 import { type PrepareCall, prepareOperation } from '../domain/handlers.ts'
+import { createAnswersInTurn } from '../domain/limits/answers-in-turn.ts'
 import { createRateLimitList, type Decision } from '../domain/limits/decision.ts'
 import { type Begun, createAhead } from '../domain/query/ahead.ts'
 import type { QuerySource } from '../domain/query/source.ts'
@@ -97,6 +98,7 @@ export function createOperations({
   const ahead = createAhead()
   const idempotency = createIdempotency()
   const listLimits = createRateLimitList()
+  const turns = createAnswersInTurn(admission.pace)
 
   /** Calls under way, for a reload that removes a chain: it waits for those that use it. */
   const running = new Set<{ route: Route; ended: Promise<string> }>()
@@ -176,8 +178,8 @@ export function createOperations({
       // Inside of the `try`: a refusal is an event of the audit log.
       if (!isSigned(headers)) throw unauthenticated()
       const principal = await authenticator.authenticate(signed, (principal) => {
-        // A large body is not parsed before it is admitted.
-        if (body.length > smallBodyBytes) return
+        // A large body is not parsed before it is admitted, and large answers come before.
+        if (body.length > smallBodyBytes || turns.mustWait(principal.organization_id)) return
         begunFor = principal
         // The nonce is being stored meanwhile. The answer is held back until the nonce counts, so a replayed request never
         // sees it; changes are not begun ahead.
@@ -202,10 +204,11 @@ export function createOperations({
       used = principal
       const limits = listLimits(decision)
       for (let at = 0; at < limits.length; at += 2) call.setHeader(limits[at]!, limits[at + 1]!)
-      begun?.admit()
-      const answer = await (begun
-        ? begun.answer
-        : work(contextOf(principal, found ?? (await openQuery()))))
+      const { organization_id } = principal
+      const answer = await turns.run({ organization_id, bytes: body.length, signal }, async () => {
+        begun?.admit()
+        return begun ? begun.answer : work(contextOf(principal, found ?? (await openQuery())))
+      })
       usage?.count(principal, chain, name, 'done')
       return answer
     } catch (error) {

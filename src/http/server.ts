@@ -25,6 +25,7 @@ import type { GatewayFront } from './fast-path/gateway-front.ts'
 import type { OperationsFront } from './fast-path/operations-front.ts'
 import { headFault } from './fast-path/request-target.ts'
 import { problemResponse, toOperationError } from './problems.ts'
+import { createRequestTurns } from './request-turns.ts'
 
 const probePaths = /^\/(?:health|ready|ready\/[a-z]+)(?:\?|$)/
 const isProbe = (target: string): boolean => probePaths.test(target)
@@ -132,7 +133,6 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   const open = createOpenAnswers()
   const underWay = new Set<ServerResponse>()
   const take = (request: IncomingMessage, response: ServerResponse) => {
-    open.add(request, response)
     // Node then says `connection: close`.
     if (drainingSince !== undefined) response.shouldKeepAlive = false
     const fault = headFault(request)
@@ -190,6 +190,11 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     }
   }
 
+  const takeInTurn = createRequestTurns(take)
+  const onRequest = (request: IncomingMessage, response: ServerResponse) => {
+    open.add(request, response)
+    takeInTurn(request, response)
+  }
   const server = createServer(
     {
       // The default looks every 30 seconds only, which would let slow clients hold on for that long. Node makes an error
@@ -209,7 +214,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
         // One of HTTP/1.0 does not count (RFC 9110, 7.8).
         httpVersion === '1.1',
     },
-    take,
+    onRequest,
   )
   if (options.upgrade)
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -226,9 +231,9 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       turns.run(clientOf(socket.remoteAddress, undefined), act)
     else act()
   })
-  server.on('checkExpectation', take)
+  server.on('checkExpectation', onRequest)
   // `100 Continue` is sent when the body is wanted.
-  server.on('checkContinue', take)
+  server.on('checkContinue', onRequest)
   const sockets =
     options.gateway &&
     takeConnections(server, { front: options.gateway, ...options, within, clientOf })

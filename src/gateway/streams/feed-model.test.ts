@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createCanonical } from '../../chains/evm/canonical/canonical.ts'
@@ -369,6 +370,8 @@ test('what clients get is what the model says, for every seeded script', {
           }
           world.show(a, tip)
           world.show(b, tip)
+          // Each block is sent in a turn of its own.
+          for (let blocks = 128; blocks > 0; blocks--) await nextTurn()
           await clock.advance(6_000)
           expect(streams.feed.tip()?.hash).toBe(tip.hash)
         }

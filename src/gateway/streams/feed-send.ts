@@ -2,6 +2,7 @@
 // new block with its header before its logs. Where a block leaves while its logs are fetched, the rest of the change is
 // dropped, and the next change continues from there.
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
@@ -81,6 +82,8 @@ export function createFeedSender(options: {
       // Zero means not sent, so that listeners do not count it as seen.
       for (const block of removed) block.order = 0
       for (const [index, block] of added.entries()) {
+        // Each block may take its share of a turn.
+        if (index > 0) await nextTurn()
         block.order = ++order
         block.isLogged = false
         await sink.header(block)

@@ -3,6 +3,7 @@
 // all clients of a network see the same order of heads, logs and removals, that a slow client is closed instead
 // of buffered without bound, and that nothing is fetched without a subscriber.
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import type { Pool, RawJson } from '../../chains/evm/pool/pool-types.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -74,7 +75,10 @@ export function createStreams(options: StreamsOptions): Streams {
         const sent = blocks.flatMap((block) =>
           block.isLogged && block.logs ? [{ block, logs: block.logs }] : [],
         )
-        for (const { block, logs } of sent) await sendLogs({ index, block, logs, removed: true })
+        for (const { block, logs } of sent) {
+          await sendLogs({ index, block, logs, removed: true })
+          await nextTurn()
+        }
         pending.removed(blocks, added)
       },
       header(block) {

@@ -197,6 +197,19 @@ test('an invalid id is reported as not found', () => {
   expect(call('getFilterChanges', [''])).toMatchObject({ code: -32000 })
 })
 
+test('a log that is on its way to a filter that ends takes no room of the other filters of its key', () => {
+  const { call, notify, index } = createBench({ maxBytes: 100 })
+  const ended = call('newFilter', [{}])
+  const listeners: LogListener[] = []
+  index.match(log, (listener) => listeners.push(listener))
+  const other = call('newFilter', [{}])
+  expect(call('uninstallFilter', [ended])).toBe(true)
+  const text = `"${'x'.repeat(58)}"`
+  for (const listener of listeners) listener.notify(text, { order: 2 })
+  notify(text)
+  expect(call('getFilterChanges', [other])).toHaveLength(1)
+})
+
 test('a large filter is made in steps, counts from the first, and is not made when the streams stop meanwhile', async () => {
   const steps: (() => void)[] = []
   const all = createFilterBudget({ perKey: 1_500, perOrganization: 1_500 })

@@ -340,6 +340,8 @@ function logFilter(options: {
     },
     close: () => {
       empty()
+      // The logs of a block are sent in pieces: a log may be on its way to this filter.
+      isFull = true
       index.remove(listener)
       release()
     },

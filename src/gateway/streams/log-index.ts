@@ -1,6 +1,7 @@
 // Which subscriptions and filters want a log. A look-up by address and topic, because comparing each log with each
 // subscription costs their product (bench/RESULTS.md: 5,000 logs against 100,000 subscriptions take 8.4 ms of CPU).
 
+import { createLargeMap, type LargeMap } from '../../lib/large-map.ts'
 import { createTurns } from '../../lib/turns.ts'
 import { createLogRanges } from '../rpc/log-ranges.ts'
 import { type LogKeys, type LogQuery, matchesBlock, matchesKeys } from '../rpc/topics.ts'
@@ -27,7 +28,7 @@ type Places<target> = {
   /** Those without a distinguishing topic. */
   plain: Set<target>
   /** By position and topic. */
-  topics: (Map<string, Set<target>> | undefined)[]
+  topics: (LargeMap<Set<target>> | undefined)[]
 }
 
 const isTarget = <target extends LogTarget>(one: target | Places<target>): one is target =>
@@ -48,7 +49,7 @@ export function createLogIndex<target extends LogTarget>(
 ): LogIndex<target> {
   const anywhere: Places<target> = { plain: new Set(), topics: [] }
   // Most addresses have one target without topics. It stands there itself, without sets for each address.
-  const byAddress = new Map<string, target | Places<target>>()
+  const byAddress = createLargeMap<target | Places<target>>()
   const byHash = new Map<string, Set<target>>()
   let ofHash: ReadonlySet<target> | undefined
   let block = { number: 0, hash: '' }
@@ -62,7 +63,7 @@ export function createLogIndex<target extends LogTarget>(
   const put = (places: Places<target>, target: target) => {
     const position = positionOf(target.query)
     if (position < 0) return void places.plain.add(target)
-    places.topics[position] ??= new Map()
+    places.topics[position] ??= createLargeMap()
     const map = places.topics[position]
     for (const topic of target.query.topics[position] ?? []) {
       const there = map.get(topic)
@@ -79,7 +80,7 @@ export function createLogIndex<target extends LogTarget>(
       const there = map?.get(topic)
       if (there?.delete(target) && there.size === 0) map?.delete(topic)
     }
-    if (map?.size === 0) places.topics[position] = undefined
+    if (map?.isEmpty()) places.topics[position] = undefined
   }
 
   const placesAt = (address: string): Places<target> => {
@@ -94,7 +95,7 @@ export function createLogIndex<target extends LogTarget>(
     const isPlain = positionOf(target.query) < 0
     eachPlace(target.query, (address) => {
       if (address === undefined) put(anywhere, target)
-      else if (isPlain && !byAddress.has(address)) byAddress.set(address, target)
+      else if (isPlain && byAddress.get(address) === undefined) byAddress.set(address, target)
       else put(placesAt(address), target)
     })
   }

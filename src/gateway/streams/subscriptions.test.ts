@@ -130,6 +130,20 @@ test('pending transactions reach thousands of connections in turns and in their 
   while (count() < 900 + 3_300) await turn()
 })
 
+test('pending transactions that one answer of a node lists are sent in turns to few connections, too', async () => {
+  const { subscriptions, connect } = createBench()
+  const { subscriber, got } = connect()
+  subscriptions.add(subscriber, { name: 'newPendingTransactions' }, { ...asked, key: 'k' })
+  const hashes = Array.from({ length: 1_000 }, (_, at) => `0x${at}`)
+  for (const hash of hashes) subscriptions.pending(hash)
+  expect(got).toEqual(['0x0'])
+  for (let before = 1; before < 1_000; before = got.length) {
+    await turn()
+    expect(got.length - before).toBeLessThan(60)
+  }
+  expect(got).toEqual(hashes)
+})
+
 test('connections that ask for more pending transactions than can be sent are closed', async () => {
   const { subscriptions, connect } = createBench()
   const closed: number[] = []

@@ -2,6 +2,7 @@
 // encoded once and the same bytes go to every socket of the group. Only a replay is encoded for its own client.
 
 import { hash } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
 import { notificationBuffer } from '../../contract/operations/gateway.ts'
 import type { Ids } from '../../lib/ids.ts'
@@ -166,6 +167,11 @@ export function createSubscriptions(options: {
           yield
         }
     }
+  }
+  // The first one at once. Those that come in the same turn, as from a poll, wait for the next one: it is bounded for all.
+  const sendPending = async () => {
+    isSendingHashes = true
+    for (; hashes.length > 0; await nextTurn()) await inPieces(sendHashes(), now)
     isSendingHashes = false
   }
 
@@ -277,9 +283,7 @@ export function createSubscriptions(options: {
           'pending transactions come faster than they are sent',
         )
       }
-      if (isSendingHashes) return
-      isSendingHashes = true
-      void inPieces(sendHashes(), now)
+      if (!isSendingHashes) void sendPending()
     },
     syncing(value) {
       for (const group of byName.syncing) notifyAll(group, value, Number.POSITIVE_INFINITY)

@@ -64,6 +64,8 @@ export const defaultConnectionLimits: ConnectionLimits = {
  * No call is shorter than 35 bytes, so calls cannot be that many.
  */
 const mostPerRead = 2_000
+/** Messages and pings of one turn of the event loop. A socket that is flooded has up to 32 reads in a turn. */
+const mostPerTurn = 64
 
 const badText = alone(refused(refuse('INVALID_JSON', 'The message is not valid UTF-8.')))
 const noLife = 'no sign of life'
@@ -103,6 +105,16 @@ export function openConnection(options: {
   socket.prependListener('data', () => {
     inRead = 0
   })
+  // After so many, what follows in the socket is read in the next turn.
+  let inTurn = 0
+  const count = () => {
+    if (inTurn++ === 0) setImmediate(nextTurn)
+    if (inTurn === mostPerTurn) pause()
+  }
+  const nextTurn = () => {
+    inTurn = 0
+    resume()
+  }
   /** Whether the client may send this, too. The rest of a flood is not looked at. */
   const isTaken = (): boolean => {
     if (inRead > mostPerRead) return false
@@ -126,21 +138,25 @@ export function openConnection(options: {
     },
     onEmpty: () => {
       resume()
-      if (ping) pong(ping)
+      pong()
     },
   })
   const client = streams.open({ push: outbox.notify, close }, principal)
 
+  const pause = () => {
+    if (isPaused) return
+    isPaused = true
+    ws.pause()
+  }
   const resume = () => {
-    if (!isPaused || inFlight >= limits.maxInFlight || outbox.bytes() > limits.pauseBytes) return
+    const isFull = inFlight >= limits.maxInFlight || outbox.bytes() > limits.pauseBytes
+    if (!isPaused || isFull || inTurn >= mostPerTurn) return
     isPaused = false
     ws.resume()
   }
   const begin = () => {
     inFlight++
-    if (isPaused || (inFlight < limits.maxInFlight && outbox.bytes() <= limits.pauseBytes)) return
-    isPaused = true
-    ws.pause()
+    if (inFlight >= limits.maxInFlight || outbox.bytes() > limits.pauseBytes) pause()
   }
 
   const answer = ({ body }: Served) => {
@@ -179,6 +195,7 @@ export function openConnection(options: {
 
   ws.on('message', (data: Buffer, isBinary: boolean) => {
     if (!isTaken()) return
+    count()
     hasReceived = true
     begin()
     // A text that is not UTF-8 has ended the connection with 1007 before it came here.
@@ -194,14 +211,17 @@ export function openConnection(options: {
     }
   })
 
-  // Only the last ping needs an answer (RFC 6455 5.5.3), so that a flood of them fills no memory.
-  const pong = (data: Buffer) => {
-    ping = socket.writableLength > 0 ? data : undefined
-    if (!ping) ws.pong(data)
+  // Only the last ping needs an answer (RFC 6455 5.5.3), so that a flood of them fills no memory and has one answer in a turn.
+  const pong = () => {
+    if (!ping || socket.writableLength > 0 || ws.readyState !== ws.OPEN) return
+    ws.pong(ping)
+    ping = undefined
   }
   ws.on('ping', (data) => {
+    count()
     hasReceived = true
-    pong(data)
+    if (!ping) setImmediate(pong)
+    ping = data
   })
   ws.on('pong', () => {
     hasReceived = true
@@ -233,7 +253,7 @@ export function openConnection(options: {
       if (!isAlive && isDoubted) return close(1001, noLife)
       isDoubted = !isAlive
       hasReceived = false
-      if (ping) pong(ping)
+      pong()
       if (socket.writableLength === 0) ws.ping()
     },
     close,

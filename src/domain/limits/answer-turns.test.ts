@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { createLoopPace, largeAnswerBytes } from '../../domain/limits/loop-pace.ts'
 import { createAnswerTurns } from './answer-turns.ts'
+import { createLoopPace, largeAnswerBytes } from './loop-pace.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

@@ -1,4 +1,4 @@
-import type { LoopPace } from '../../domain/limits/loop-pace.ts'
+import type { LoopPace } from './loop-pace.ts'
 
 /** Lets the calls of an organization wait until the time that its last large answers took is made up for. */
 export type AnswerTurns = {
