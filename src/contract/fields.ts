@@ -243,7 +243,10 @@ export const page = {
 }
 /** What a page says of the next one. */
 export const Pagination = Type.Object({
-  next_page_token: Type.String({ description: 'empty on the last page' }),
+  next_page_token: Type.String({
+    description:
+      'empty on the last page; any other page may have fewer items than `page_size`, or none',
+  }),
 })
 /** The time filter of histories. */
 export const timeRange = { start_time: optional(UnixTime), end_time: optional(UnixTime) }

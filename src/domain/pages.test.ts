@@ -57,6 +57,18 @@ describe('pages', () => {
     )
   })
 
+  it('end before a row that would make them too large', () => {
+    const page = makePage(
+      context(),
+      {},
+      [1, 2, 3],
+      (row) => [row],
+      (row) => row > 2,
+    )
+    expect(page.items).toEqual([1, 2])
+    expect(page.pagination.next_page_token).not.toBe('')
+  })
+
   it('have ten rows by default, and no next one when the rows end', () => {
     const rows = [...Array(11).keys()]
     expect(readPage(context(), {})).toEqual({ limit: 10 })

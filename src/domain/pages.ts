@@ -47,8 +47,12 @@ export function makePage<row, position>(
   request: PageRequest,
   rows: readonly row[],
   positionOf: (row: row) => position,
+  /** Of the first row that would make the page too large, and of those behind it. */
+  isBeyond: (row: row) => boolean = () => false,
 ): { items: row[]; pagination: { next_page_token: string } } {
-  const limit = request.page_size ?? defaultPageSize
+  const beyond = rows.findIndex(isBeyond)
+  const page_size = request.page_size ?? defaultPageSize
+  const limit = beyond < 0 ? page_size : Math.min(beyond, page_size)
   const items = rows.slice(0, limit)
   const last = items.at(-1)
   if (rows.length <= limit || last === undefined)

@@ -117,7 +117,7 @@ export function createExampleRefresh(
     try {
       material.administration = await ensureAdministration(client, before)
     } catch (error) {
-      log.debug({ error }, 'examples could not be refreshed')
+      log.debug({ err: error }, 'examples could not be refreshed')
     }
     refreshed = performance.now()
     running = undefined

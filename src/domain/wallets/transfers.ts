@@ -51,6 +51,7 @@ export const ListTransfers: WalletHandler<'ListTransfers'> = async (context, req
     request,
     rows,
     (row): Position => [row.block_time.getTime(), row.block_number, row.ordinal, row.side],
+    (row) => row.is_beyond === true,
   )
   const transfers = items.map((row) => presentTransfer(scope.family, row, head))
   return { transfers, pagination }

@@ -14,7 +14,7 @@ import {
 import { wakeCouriers } from '../../storage/webhooks/notifications.ts'
 import { retryFailed } from '../../storage/webhooks/queue-pages.ts'
 import type { Context, WalletHandler } from '../context.ts'
-import { makePage, readPage } from '../pages.ts'
+import { readPage, sealPosition } from '../pages.ts'
 import { readTransaction } from '../read-transaction.ts'
 import { readTimes } from '../time-range.ts'
 import { readScope } from '../wallets/scope.ts'
@@ -37,23 +37,23 @@ export const ListWebhookHistories: WalletHandler<'ListWebhookHistories'> = async
   const { limit, after } = readPage<Position>(context, request)
   const { webhook_id } = request
   if (webhook_id !== undefined && !isUuid(webhook_id)) throw new OperationError('WEBHOOK_NOT_FOUND')
-  const rows = await listDeliveries(context.db, scope, {
+  const { rows, next } = await listDeliveries(context.db, scope, {
     webhook_id,
     transaction_hash: readTransaction(scope.family, request),
     ...readTimes(request),
     after: after && { create_time: new Date(after[0]), webhook_history_id: after[1] },
-    limit: limit + 1,
+    limit,
     now: new Date(context.clock.now()),
   })
   // The history of a removed webhook is still there.
   if (webhook_id && rows.length === 0) await getWebhook(context.db, scope, webhook_id)
-  const { items, pagination } = makePage(
-    context,
-    request,
-    rows,
-    (row): Position => [row.create_time.getTime(), row.webhook_history_id],
-  )
-  return { webhook_histories: items.map(present), pagination }
+  const next_page_token = next
+    ? sealPosition(context, request, [
+        next.create_time.getTime(),
+        next.webhook_history_id,
+      ] satisfies Position)
+    : ''
+  return { webhook_histories: rows.map(present), pagination: { next_page_token } }
 }
 
 const present = (row: HistoryRow) => ({

@@ -137,3 +137,16 @@ describe.skipIf(isOnCitus).each([
     }
   })
 })
+
+it('a page of transfers ends where its descriptions of items are a mebibyte', async () => {
+  const scope = { organization_id, network_id: 1 }
+  await db.transaction().execute(async (trx) => {
+    await sql`update asset set token_data = repeat('x', 262144)`.execute(trx)
+    const rows = await listWalletTransfers(trx, scope, { wallet_id }, { limit: 101 })
+    expect(rows).toHaveLength(101)
+    expect(rows.findIndex(({ is_beyond }) => is_beyond)).toBe(5)
+    const lengths = rows.map(({ token_data }) => token_data?.length ?? 0)
+    expect(lengths.reduce((sum, length) => sum + length)).toBe(5 * 262_144)
+    await sql`update asset set token_data = null`.execute(trx)
+  })
+})

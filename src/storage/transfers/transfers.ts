@@ -5,7 +5,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { AssetKey } from '../../contract/records/assets.ts'
 import { type BulkRow, insertNewRows, insertRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
-import type { AssetInfo } from '../wallets/assets.ts'
+import { type AssetInfo, boundedDescriptions } from '../wallets/assets.ts'
 import type { TransferRow, WalletScope } from '../wallets/tables.ts'
 
 /** A transfer as it is listed, with its asset and the confirmation of its wallet. */
@@ -21,6 +21,8 @@ export type ListedTransfer = TransferRow &
     confirmed_block: number | null
     /** Whether both ends are in what the list is about: an address, a wallet or an organization. */
     is_internal?: boolean
+    /** The page ends before it, and its descriptions are left out. */
+    is_beyond?: boolean
   }
 
 /** The position of the next page: the last transfer returned. */
@@ -56,6 +58,8 @@ const filterOf = (filter: TransferFilter) => [
   filter.to_time && sql`t.block_time <= ${filter.to_time}`,
 ]
 
+const newestFirst = sql`t.block_time desc, t.block_number desc, t.ordinal desc, t.side desc`
+
 /**
  * Adds to a page what other tables have. The page is a part of its own: on Citus it comes from the machine of the organization,
  * and the other tables are on the coordinator.
@@ -72,10 +76,10 @@ const withAsset = (
       where o.block_time = t.block_time and o.block_number = t.block_number and o.ordinal = t.ordinal
         and o.side = 1 - t.side and o.organization_id = ${organization_id} and ${sameScope}) as is_internal
     from (${page}) t)
-  select t.*, a.asset_type, a.contract_address, a.token_id, a.name, a.symbol, a.decimals, a.token_uri,
-    a.token_data, w.confirmation, w.confirmed_block
+  select t.*, a.asset_type, a.contract_address, a.token_id, a.name, a.symbol, a.decimals,
+    ${boundedDescriptions(newestFirst)}, w.confirmation, w.confirmed_block
   from page t join asset a on a.asset_id = t.asset_id join wallet w on w.wallet_id = t.wallet_id
-  order by t.block_time desc, t.block_number desc, t.ordinal desc, t.side desc`
+  order by ${newestFirst}`
 
 /**
  * One page of a wallet's transfers, newest first. A movement between two addresses of the wallet has
