@@ -7,21 +7,17 @@ import { invalidRequest } from '../../contract/validate.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import type { JobRow } from '../../storage/tracking/jobs.ts'
-import {
-  deleteAddresses,
-  findOwners,
-  insertAddresses,
-  pageAddresses,
-} from '../../storage/wallets/addresses.ts'
+import { findOwners, insertAddresses, pageAddresses } from '../../storage/wallets/addresses.ts'
+import { type RemovalRest, removeAddresses } from '../../storage/wallets/removing.ts'
 import type { WalletScope } from '../../storage/wallets/tables.ts'
 import { touchWallet } from '../../storage/wallets/wallets.ts'
 import { inBulkTurn } from '../bulk.ts'
 import type { Context, WalletHandler } from '../context.ts'
+import { inTrackedPages, pageRows } from '../in-pages.ts'
 import { makePage, readPage } from '../pages.ts'
 import { checkUse } from '../quotas.ts'
 import { type AddressBatch, readAddress, readAddresses } from './address-fields.ts'
 import { coverFirst, coverRegistered } from './cover.ts'
-import { inPages, pageRows } from './in-pages.ts'
 import { importNative } from './refresh.ts'
 import { type ChainScope, chainScope, findOwnWallet, getWallet, readScope } from './scope.ts'
 
@@ -156,28 +152,39 @@ async function removeFrom(
   const owners = addresses && (await findOwners(db, scope, addresses))
   // Looked up without a lock: a removal that changes nothing must not wait for blocks.
   if (owners && !owners.some((owner) => owner.wallet_id === wallet_id)) return
+  const listed = addresses?.toSorted(Buffer.compare)
   // The cursor blocks concurrent balance reads and reorganizations: rows that they store would remain.
-  await inPages<Buffer>(context, scope.network_id, async (trx, _head, after) => {
-    const { count, last } = addresses
-      ? { count: await deleteAddresses(trx, scope, { wallet_id, addresses }), last: undefined }
-      : await removePage(trx, scope, { wallet_id, after })
+  await inTrackedPages<RemovalPlace>(context, scope.network_id, async (trx, _head, at) => {
+    const { count, next } = await removePage(trx, scope, { wallet_id, at, listed })
     const update_time = new Date(clock.now())
     if (count > 0) await touchWallet(trx, wallet_id, { gained: -count, update_time })
-    return last
+    return next
   })
 }
 
+/** Where the pages of a removal continue: behind an address, and within those that follow it. */
+export type RemovalPlace = { after?: Buffer | undefined; rest?: RemovalRest | undefined }
+
 /**
- * Removes a page of the addresses of a wallet; answers its last address where more may follow. Without `after`, each page
- * would pass over what the pages before it removed: 300,000 addresses took 14 s instead of 7.5 s.
+ * Removes a page of the listed addresses of a wallet, or of all; answers where to continue if more may follow. Without `after`,
+ * each page would pass over what the pages before it removed: 300,000 addresses took 14 s instead of 7.5 s.
  */
 export async function removePage(
   trx: Db,
   scope: WalletScope,
-  { wallet_id, after }: { wallet_id: string; after: Buffer | undefined },
-): Promise<{ count: number; last: Buffer | undefined }> {
-  const listed = await pageAddresses(trx, wallet_id, { after, limit: pageRows })
-  const addresses = listed.map(({ address }) => address)
-  const count = await deleteAddresses(trx, scope, { wallet_id, addresses })
-  return { count, last: addresses.length === pageRows ? addresses.at(-1) : undefined }
+  page: { wallet_id: string; at: RemovalPlace | undefined; listed?: Buffer[] | undefined },
+): Promise<{ count: number; next: RemovalPlace | undefined }> {
+  const { wallet_id, at: { after, rest: begun } = {}, listed } = page
+  const addresses =
+    listed ??
+    (await pageAddresses(trx, wallet_id, { after, limit: pageRows })).map(({ address }) => address)
+  const { count, rest } = await removeAddresses(trx, scope, {
+    ...{ wallet_id, addresses, rest: begun, limit: pageRows },
+  })
+  if (rest) {
+    const before = addresses[addresses.findIndex((one) => one.equals(rest.address)) - 1]
+    return { count, next: { after: before ?? after, rest } }
+  }
+  const isLast = listed || addresses.length < pageRows
+  return { count, next: isLast ? undefined : { after: addresses.at(-1) } }
 }

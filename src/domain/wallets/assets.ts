@@ -7,9 +7,9 @@ import { type ListedSum, listBalances, listSums } from '../../storage/balances/b
 import { assetIdOf } from '../../storage/wallets/assets.ts'
 import { deleteTokenRule, hasTokenRule } from '../../storage/wallets/token-rules.ts'
 import type { Context, WalletHandler } from '../context.ts'
-import { makePage, readPage } from '../pages.ts'
+import { inTrackedPages, pageRows } from '../in-pages.ts'
+import { makePage, readPage, sealPosition } from '../pages.ts'
 import { readAddress, readToken } from './address-fields.ts'
-import { inPages, pageRows } from './in-pages.ts'
 import { findOwnWallet, type ReadScope, readHolder, readScope } from './scope.ts'
 
 type ListRequest = WalletRequest<'ListAssets'>
@@ -54,8 +54,8 @@ async function listSingle(
     request,
     isBalancePlace,
   )
-  const rows = await listBalances(context.db, scope, filter, {
-    limit: limit + 1,
+  const { rows, next } = await listBalances(context.db, scope, filter, {
+    limit,
     after: after && {
       wallet_id: after[0],
       create_time: after[1],
@@ -64,14 +64,16 @@ async function listSingle(
       address: Buffer.from(after[4], 'hex'),
     },
   })
-  const { items, pagination } = makePage(context, request, rows, (row) => [
-    row.wallet_id,
-    row.create_time,
-    row.position,
-    row.asset_id,
-    row.address.toString('hex'),
-  ])
-  const assets = items.map((row) => ({
+  const next_page_token = next
+    ? sealPosition(context, request, [
+        next.wallet_id,
+        next.create_time,
+        next.position,
+        next.asset_id,
+        next.address.toString('hex'),
+      ])
+    : ''
+  const assets = rows.map((row) => ({
     ...scope.family.presentAsset({
       wallet_id: row.wallet_id,
       address: row.address,
@@ -81,7 +83,7 @@ async function listSingle(
     }),
     is_unreadable: row.is_unreadable,
   }))
-  return { assets, pagination }
+  return { assets, pagination: { next_page_token } }
 }
 
 async function listAggregated(
@@ -95,10 +97,13 @@ async function listAggregated(
     limit: limit + 1,
     after: after && { create_time: after[0], asset_id: after[1] },
   })
-  const { items, pagination } = makePage(context, request, rows, (row) => [
-    row.create_time,
-    row.asset_id,
-  ])
+  const { items, pagination } = makePage(
+    context,
+    request,
+    rows,
+    (row) => [row.create_time, row.asset_id],
+    (row) => row.is_beyond,
+  )
   const assets = items.map((row) => ({
     ...scope.family.presentAsset({
       wallet_id: filter.wallet_id ?? '',
@@ -140,7 +145,7 @@ export const RemoveAsset: WalletHandler<'RemoveAsset'> = async (context, request
   // Nothing is locked for a missing rule: any caller could request that at any rate.
   if (!(await hasTokenRule(context.db, scope, rule))) return {}
   // As with addresses: a block or a balance that is being stored would leave something behind.
-  await inPages<true>(context, network_id, async (trx) =>
+  await inTrackedPages<true>(context, network_id, async (trx) =>
     (await deleteTokenRule(trx, scope, rule, pageRows)) ? undefined : true,
   )
   return {}

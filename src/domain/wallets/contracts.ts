@@ -15,9 +15,9 @@ import {
   upsertContract,
 } from '../../storage/wallets/contracts.ts'
 import type { WalletHandler } from '../context.ts'
+import { inTrackedPages, pageRows } from '../in-pages.ts'
 import { takeQuota } from '../quotas.ts'
 import { readAddress } from './address-fields.ts'
-import { inPages, pageRows } from './in-pages.ts'
 import { askChain, chainScope, readScope } from './scope.ts'
 
 /** Lists the registered contracts in the order of their registration. */
@@ -81,7 +81,7 @@ export const RemoveContract: WalletHandler<'RemoveContract'> = async (context, r
   // Nothing is locked for a missing contract: any caller could request that at any rate.
   if (!(await hasContract(context.db, scope, contract_address))) return {}
   // As with addresses: a block or a balance that is being stored would leave something behind.
-  await inPages<true>(context, scope.network_id, async (trx) => {
+  await inTrackedPages<true>(context, scope.network_id, async (trx) => {
     // The contract in the last page: a call that breaks off can then be repeated.
     if (!(await deleteContractBalances(trx, scope, contract_address, pageRows))) return true
     if (await deleteContract(trx, scope, contract_address))

@@ -7,6 +7,7 @@ import { createWalletBench } from '../../../test/helpers/wallets.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import type { Tables } from '../../storage/pg/tables.ts'
 import { lockCursor } from '../../storage/tracking/blocks.ts'
+import { type RemovalRest, removeAddresses } from '../../storage/wallets/removing.ts'
 
 const { db, pool } = await freshDatabase()
 const bench = await createWalletBench(db, 'c')
@@ -101,6 +102,121 @@ it('a block does not wait for the removal of all addresses, and only one request
   }
 })
 
+/** Stores as many balances at an address as asked for, work on each, and one import. */
+const fillAddress = async (wallet_id: string, address: Buffer | string, count: number) => {
+  const text = typeof address === 'string' ? address.slice(2) : address.toString('hex')
+  const rows = sql`
+    select wallet_id, address, md5(n::text)::uuid as asset_id, organization_id
+    from wallet_address, generate_series(1, ${count}::int4) n
+    where wallet_id = ${wallet_id} and address = decode(${text}, 'hex')`
+  await sql`
+    insert into balance (wallet_id, address, asset_id, organization_id, asset_type, contract_address, balance,
+      as_of_block, create_time, position, update_time)
+    select r.*, 'ASSET_TYPE_ERC20', '\\x01', 0, 0, now(), 0, now() from (${rows}) r`.execute(db)
+  await sql`
+    insert into balance_pending (wallet_id, address, asset_id, organization_id, network_id, block_number,
+      asset_type, contract_address, balance, since_block, due_block)
+    select r.*, ${network_id}, 1, 'ASSET_TYPE_ERC20', '\\x01', 0, 1, 99 from (${rows}) r`.execute(
+    db,
+  )
+  await sql`
+    insert into balance_change (wallet_id, address, asset_id, organization_id, network_id, block_number, due_block)
+    select r.*, ${network_id}, 1, 99 from (${rows}) r`.execute(db)
+}
+
+const rowsOf = async (wallet_id: string) => {
+  const tables = ['balance', 'balance_pending', 'balance_change', 'wallet_address']
+  return await Promise.all(
+    tables.map((table) => countOf(sql`from ${sql.table(table)} where wallet_id = ${wallet_id}`)),
+  )
+}
+
+it('a block does not wait for all balances of an address that is removed', async () => {
+  const { call, organization_id } = await bench.createCaller()
+  const address = newAddress()
+  const { wallet_id } = await call('RegisterWallet', { name: 'w', address })
+  await fillAddress(wallet_id, address, 2_500)
+  const remove = () => call('RemoveAddress', { wallet_id, address })
+  const left = await between(
+    () => [remove()],
+    async () => {
+      // What the block adds, behind what is removed already.
+      await sql`
+        insert into balance_change (wallet_id, address, asset_id, organization_id, network_id, block_number, due_block)
+        select wallet_id, address, md5(n::text)::uuid, organization_id, ${network_id}, 2, 99
+        from wallet_address, generate_series(1, 100) n where wallet_id = ${wallet_id}`.execute(db)
+      return await rowsOf(wallet_id)
+    },
+  )
+  // The address stays until nothing of it is left, so that a call that breaks off can be repeated.
+  expect(left).toEqual([1_500, 2_500, 2_600, 1])
+  expect(await rowsOf(wallet_id)).toEqual([0, 0, 0, 0])
+  expect(await used(organization_id)).toMatchObject({ QUOTA_ADDRESSES: 0 })
+})
+
+it.each(['RemoveWallet', 'BatchRemoveAddresses'])(
+  'a page of %s has a bounded number of balances of many addresses',
+  async (operation) => {
+    const { call, organization_id } = await bench.createCaller()
+    const { wallet_id } = await call('RegisterWallet', { name: 'w' })
+    const addresses = Array.from({ length: 30 }, newAddress)
+    await call('BatchRegisterAddresses', { wallet_id, addresses })
+    for (const [at, address] of addresses.entries())
+      await fillAddress(wallet_id, address, at === 20 ? 1_300 : 120)
+    const request = operation === 'RemoveWallet' ? { wallet_id } : { wallet_id, addresses }
+    const before = await rowsOf(wallet_id)
+    const [balances, pending, changes, left] = await between(
+      () => [call(operation, request)],
+      () => rowsOf(wallet_id),
+    )
+    expect(before[0]! - balances!).toBe(1_000)
+    expect(before[1]! - pending!).toBeLessThanOrEqual(1_000)
+    expect(before[2]! - changes!).toBeLessThanOrEqual(1_000)
+    expect(left).toBeLessThanOrEqual(30)
+    expect(await rowsOf(wallet_id)).toEqual([0, 0, 0, 0])
+    expect(await used(organization_id)).toMatchObject({ QUOTA_ADDRESSES: 0 })
+  },
+)
+
+it('a repeated removal does the rest of one that broke off, and others keep what is theirs', async () => {
+  const { call, organization_id } = await bench.createCaller()
+  const [address, other] = [newAddress(), newAddress()]
+  const { wallet_id } = await call('RegisterWallet', { name: 'w', address })
+  await call('RegisterAddress', { wallet_id, address: other })
+  for (const one of [address, other]) await fillAddress(wallet_id, one, 1_500)
+  const addresses = [Buffer.from(address.slice(2), 'hex')]
+  const page = { wallet_id, addresses, rest: undefined, limit: 1_000 }
+  await withCursor((trx) => removeAddresses(trx, { organization_id, network_id }, page))
+  expect(await rowsOf(wallet_id)).toEqual([2_000, 3_000, 3_000, 2])
+  expect((await call('GetWallet', { address })).wallet.address_count).toBe(2)
+  for (let times = 0; times < 2; times++) await call('RemoveAddress', { wallet_id, address })
+  expect(await rowsOf(wallet_id)).toEqual([1_500, 1_500, 1_500, 1])
+  expect(await used(organization_id)).toMatchObject({ QUOTA_ADDRESSES: 1 })
+})
+
+it('a removal ends although more rows come between two pages than a page removes', async () => {
+  const { call, organization_id } = await bench.createCaller()
+  const address = newAddress()
+  const { wallet_id } = await call('RegisterWallet', { name: 'w', address })
+  const addresses = [Buffer.from(address.slice(2), 'hex')]
+  let rest: RemovalRest | undefined
+  let pages = 0
+  do {
+    const added = await sql`
+      insert into balance (wallet_id, address, asset_id, organization_id, asset_type, contract_address, balance,
+        as_of_block, create_time, position, update_time)
+      select wallet_id, address, gen_random_uuid(), organization_id, 'ASSET_TYPE_ERC20', '\\x01', 0, 0, now(), 0, now()
+      from wallet_address, generate_series(1, 150) where wallet_id = ${wallet_id}`.execute(db)
+    expect(added.numAffectedRows).toBe(150n)
+    const page = { wallet_id, addresses, rest, limit: 100 }
+    ;({ rest } = await withCursor((trx) =>
+      removeAddresses(trx, { organization_id, network_id }, page),
+    ))
+    expect(++pages).toBeLessThan(50)
+  } while (rest)
+  expect(await rowsOf(wallet_id)).toEqual([0, 0, 0, 0])
+})
+
 it('a change of the confirmation moves any amount of balance work, in pages', async () => {
   const { call, wallet_id, organization_id } = await registerMany(1)
   // Two assets at each of 625 addresses, with two blocks each, some of them due already.
@@ -122,8 +238,8 @@ it('a change of the confirmation moves any amount of balance work, in pages', as
     () => [call('UpdateConfirmation', { wallet_id, confirmation: 3 })],
     () => moved('balance_change'),
   )
-  // The first page has 1,000 balances with both blocks of each, and those that are due already.
-  expect(first).toBe(1_900)
+  // The first page has 1,000 changes, however many one balance has. Those that are due already stay.
+  expect(first).toBe(900)
   expect(await moved('balance_change')).toBe(2_400)
   expect(await moved('balance_pending')).toBe(2_500)
 })

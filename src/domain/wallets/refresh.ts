@@ -6,8 +6,8 @@ import type { Context, WalletHandler } from '../context.ts'
 import { type RefreshTarget, refreshJobKind, runRefresh } from './refresh-job.ts'
 import { type ChainScope, chainScope, readHolder } from './scope.ts'
 
-/** How many balances are read before the answer (docs/decisions/wallets.md); the rest is read after it. */
-const readAtOnce = 100
+/** What is read before the answer (docs/decisions/wallets.md); the rest is read after it. */
+const atOnce = { balances: 100, pages: 20 }
 
 /** While the caller waits, no other process claims the job; afterwards another process does in any case. */
 const takeoverMs = 30_000
@@ -65,7 +65,7 @@ export async function requestRefresh(
 async function readFirst(context: Context, chain: ChainScope['chain'], job: JobRow): Promise<void> {
   const { db, clock, log, signal } = context
   try {
-    await runRefresh({ db, clock, chain, signal, limit: readAtOnce }, job)
+    await runRefresh({ db, clock, chain, signal, most: atOnce }, job)
   } catch (error) {
     // The work is stored: that no node answers now only delays it.
     if (!(error instanceof ChainUnavailableError) && !signal.aborted)

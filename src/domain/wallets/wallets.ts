@@ -17,6 +17,7 @@ import {
   type ChangeKey,
   findWaiting,
   hastenDeliveries,
+  type PendingKey,
   postponeChanges,
   postponePending,
   readDepth,
@@ -35,12 +36,12 @@ import {
 import { endQueue, queuePage } from '../../storage/webhooks/queue-pages.ts'
 import { deleteWebhook, lockWebhooksOf } from '../../storage/webhooks/webhooks.ts'
 import type { WalletHandler } from '../context.ts'
+import { inTrackedPages, pageRows } from '../in-pages.ts'
 import { makePage, readPage } from '../pages.ts'
 import { takeQuota } from '../quotas.ts'
 import { readAddress, readOptionalAddress } from './address-fields.ts'
-import { registerIn, removePage } from './addresses.ts'
+import { type RemovalPlace, registerIn, removePage } from './addresses.ts'
 import { coverFirst } from './cover.ts'
-import { inPages, pageRows } from './in-pages.ts'
 import { importNative } from './refresh.ts'
 import { chainScope, findOwnWallet, getWallet, type ReadScope, readScope } from './scope.ts'
 
@@ -110,7 +111,7 @@ export const RenameWallet: WalletHandler<'RenameWallet'> = async (context, reque
 /** Where the pages of a change of the confirmation continue; undefined where all is changed. */
 type Rest = {
   changes?: ChangeKey | undefined
-  pending?: ChangeKey | undefined
+  pending?: PendingKey | undefined
   deliveries?: number | undefined
   transactions?: DecidedKey | undefined
 }
@@ -123,7 +124,7 @@ export const UpdateConfirmation: WalletHandler<'UpdateConfirmation'> = async (
   const scope = await readScope(context)
   await getWallet(context, scope, wallet_id)
   const update_time = new Date(context.clock.now())
-  await inPages<Rest>(context, scope.network_id, async (trx, head, rest) => {
+  await inTrackedPages<Rest>(context, scope.network_id, async (trx, head, rest) => {
     // No block is stored meanwhile: what it noted would wait for the old number.
     if (!rest) await setConfirmation(trx, scope, { wallet_id, confirmation, update_time, head })
     const waiting = rest ?? (await findWaiting(trx, scope, { wallet_id, head }))
@@ -211,15 +212,15 @@ export const RemoveWallet: WalletHandler<'RemoveWallet'> = async (context, reque
   if (!wallet) return {}
   const { wallet_id } = wallet
   // As with addresses: a block or a balance that is being stored would leave something behind.
-  await inPages<{ after: Buffer | undefined }>(
+  await inTrackedPages<{ at: RemovalPlace | undefined }>(
     context,
     scope.network_id,
     async (trx, _head, page) => {
       const now = new Date(context.clock.now())
       // Requests that add an address or a webhook wait for this row, and at the end find the wallet removed.
       if (!(await lockWallet(trx, wallet_id))) return undefined
-      const after = page?.after
-      const { count, last } = await removePage(trx, scope, { wallet_id, after })
+      const at = page?.at
+      const { count, next } = await removePage(trx, scope, { wallet_id, at })
       const webhooks = await lockWebhooksOf(trx, scope, { wallet_id, limit: webhooksPerPage })
       let [removed, headers, ended] = [0, 0, 0]
       // One by one, in the order of the locks, until a page of their queues has ended.
@@ -233,8 +234,8 @@ export const RemoveWallet: WalletHandler<'RemoveWallet'> = async (context, reque
       }
       // The last page has looked at all addresses: some may have been added between two pages.
       const isLast =
-        after === undefined &&
-        last === undefined &&
+        at === undefined &&
+        next === undefined &&
         removed === webhooks.length &&
         webhooks.length < webhooksPerPage
       await touchWallet(trx, wallet_id, { gained: -count, update_time: now })
@@ -247,7 +248,7 @@ export const RemoveWallet: WalletHandler<'RemoveWallet'> = async (context, reque
         ['QUOTA_WEBHOOKS', removed],
         ['QUOTA_WEBHOOK_HEADERS', headers],
       ])
-      return isLast ? undefined : { after: last }
+      return isLast ? undefined : { at: next }
     },
   )
   return {}

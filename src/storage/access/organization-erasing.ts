@@ -311,6 +311,20 @@ const auditDetails: Step = async (db, { organization_id, limit }) => ({
   ),
 })
 
+/** Jobs. Items belong to all: the jobs that look for their descriptions stay, and take the turns of no organization. */
+const jobs: Step = async (db, { organization_id, limit }) => {
+  const some = (condition: RawBuilder<unknown>) => sql`ctid = any(array(
+    select ctid from job where organization_id = ${organization_id} and kind ${condition}
+    limit ${limit} ${skipLocked}))`
+  return {
+    job: await removed(db, sql`delete from job where ${some(sql`<> 'token_metadata'`)}`),
+    'job.organization_id': await removed(
+      db,
+      sql`update job set organization_id = null where ${some(sql`= 'token_metadata'`)}`,
+    ),
+  }
+}
+
 // Tracking ends first, so that nothing new is written. Rows that others refer to come last.
 const steps: readonly Step[] = [
   byOrganization('credential', 'idempotency_key'),
@@ -320,7 +334,8 @@ const steps: readonly Step[] = [
   byOrganization('webhook_header', 'sink'),
   webhooks,
   transfers,
-  byOrganization('managed_transaction', 'job', 'rate_limit', 'rate_usage', 'method_usage'),
+  jobs,
+  byOrganization('managed_transaction', 'rate_limit', 'rate_usage', 'method_usage'),
   byOrganization('balance_difference', 'notification_turn', 'quota', 'quota_use'),
   byOrganization('open_transaction_use', 'sender_nonce'),
   byOrganization('organization_write', 'operational_event', 'websocket_client'),

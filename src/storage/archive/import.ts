@@ -215,7 +215,7 @@ const analyze = async (pool: pg.Pool, log: Log, signal: AbortSignal): Promise<vo
   }
   await inTransaction(pool, 'read committed, read write', signal, act).catch((error: unknown) =>
     log.warn(
-      { error },
+      { err: error },
       'the imported tables have no statistics yet; run "analyze" in the database',
     ),
   )

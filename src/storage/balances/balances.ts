@@ -6,7 +6,7 @@ import type { AssetKey, AssetType } from '../../contract/records/assets.ts'
 import { encodeArray } from '../pg/binary-arrays.ts'
 import { unnestRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
-import type { AssetInfo } from '../wallets/assets.ts'
+import { type AssetInfo, boundedDescriptions } from '../wallets/assets.ts'
 import type { WalletScope } from '../wallets/tables.ts'
 
 /** A balance as it is listed. */
@@ -24,6 +24,8 @@ export type ListedBalance = AssetKey &
     position: number
     token_uri: string | null
     token_data: string | null
+    /** The page ends before it, and its descriptions are left out. */
+    is_beyond: boolean
     token_account_address: Buffer | null
   }
 
@@ -85,32 +87,60 @@ export const sumBalance = async (
   }
 }
 
-const known = sql`a.asset_type, a.contract_address, a.token_id, a.name, a.symbol, a.decimals,
-  a.token_uri, a.token_data`
+const known = sql`a.asset_type, a.contract_address, a.token_id, a.name, a.symbol, a.decimals`
+
+/** The position of the next page: a balance, or the end of a wallet. */
+export type BalancePosition = Pick<
+  ListedBalance,
+  'wallet_id' | 'create_time' | 'position' | 'asset_id' | 'address'
+>
+
+/**
+ * How many balances are looked at for a page, and wallets without any. Behind thousands of zeros that are not wanted a page is
+ * short, or empty, and has a position to continue from.
+ */
+export const balanceScan = 5_000
 
 /** One page of balances: wallet by wallet, and in each in the order of their creation. */
 export const listBalances = async (
   db: Db,
+  scope: WalletScope,
+  filter: BalanceFilter,
+  { after, limit }: { after?: BalancePosition | undefined; limit: number },
+): Promise<{ rows: ListedBalance[]; next: BalancePosition | undefined }> => {
+  const rows: ListedBalance[] = []
+  let end = after
+  // Further each time: most pages are found with the first look.
+  for (let look = limit + 1, left = Math.max(look, balanceScan); left > 0; look *= 4) {
+    const count = Math.min(look, left)
+    const found = await lookAtBalances(db, scope, filter, { after: end, limit: count })
+    left -= count
+    const beyond = found.rows.findIndex(({ is_beyond }) => is_beyond)
+    rows.push(...(beyond < 0 ? found.rows : found.rows.slice(0, beyond)))
+    end = beyond < 0 ? found.end : rows.at(-1)
+    if (rows.length > limit) return { rows: rows.slice(0, limit), next: rows[limit - 1] }
+    if (!end || beyond >= 0) break
+  }
+  return { rows, next: end }
+}
+
+/** The balances that are wanted among the next ones, and where to continue unless those were the last. */
+const lookAtBalances = async (
+  db: Db,
   { organization_id, network_id }: WalletScope,
   filter: BalanceFilter,
-  {
-    after,
-    limit,
-  }: {
-    after?:
-      | Pick<ListedBalance, 'wallet_id' | 'create_time' | 'position' | 'asset_id' | 'address'>
-      | undefined
-    limit: number
-  },
-): Promise<ListedBalance[]> => {
+  { after, limit }: { after?: BalancePosition | undefined; limit: number },
+): Promise<{ rows: ListedBalance[]; end: BalancePosition | undefined }> => {
   const wallets = all([
     sql`w.organization_id = ${organization_id} and w.network_id = ${network_id}`,
     filter.wallet_id && sql`w.wallet_id = ${filter.wallet_id}`,
-    after && sql`w.wallet_id >= ${after.wallet_id}`,
+    after &&
+      (after.create_time === endOfWallet
+        ? sql`w.wallet_id > ${after.wallet_id}`
+        : sql`w.wallet_id >= ${after.wallet_id}`),
   ] as RawBuilder<unknown>[])
   const balances = all([
     ...filterOf(filter),
-    filter.exclude_zero && sql`b.balance > 0`,
     // The first condition is exact. The second one follows from it and lets the index scan start at the page.
     // As a case, because of the bare comparison the planner expects hardly any row where many have one time,
     // and then reads and sorts all of them.
@@ -123,25 +153,52 @@ export const listBalances = async (
           case when w.wallet_id = ${after.wallet_id} then ${after.create_time}::timestamptz else '-infinity' end,
           case when w.wallet_id = ${after.wallet_id} then ${after.position}::int4 else 0 end)`,
   ])
-  // Each wallet contributes at most one page, so that the order comes from the index and not from a sort.
-  // Asset and address only distinguish balances that two batches created at the same time and position.
-  const { rows } = await sql<ListedBalance>`
+  // Each wallet contributes at most one page, so that the order comes from the index and not from a sort; one without balances
+  // a row that counts. Asset and address only distinguish balances that two batches created at the same time and position.
+  const order = sql`wallet_id, create_time, position, asset_id, address`
+  const { rows: looked } = await sql<ListedBalance & { is_listed: boolean; place: number }>`
+    with looked as materialized (
+      select w.wallet_id, b.address, b.asset_id, b.balance, b.create_time, b.position, b.unreadable_block
+      from (select * from wallet w where ${wallets} order by w.wallet_id limit ${limit}) w
+      left join lateral (
+        select * from balance b where b.wallet_id = w.wallet_id and ${balances}
+        order by b.create_time, b.position, b.asset_id, b.address limit ${limit}) b on true
+      order by w.wallet_id, b.create_time, b.position, b.asset_id, b.address limit ${limit}),
+    numbered as (
+      select *, row_number() over (order by ${order}) as place,
+        address is not null ${filter.exclude_zero ? sql`and balance > 0` : sql``} as is_listed
+      from looked)
     select b.wallet_id, b.address, b.asset_id, b.balance, b.create_time::text, b.position, ${known},
-      b.unreadable_block is not null as is_unreadable,
-      i.token_account_address
-    from wallet w
-    cross join lateral (
-      select * from balance b where b.wallet_id = w.wallet_id and ${balances}
-      order by b.create_time, b.position, b.asset_id, b.address limit ${limit}) b
-    join asset a on a.asset_id = b.asset_id
-    left join token_import i on i.network_id = w.network_id and i.address = b.address
-      and i.asset_id = b.asset_id and i.organization_id = w.organization_id
-    where ${wallets}
-    order by w.wallet_id, b.create_time, b.position, b.asset_id, b.address limit ${limit}`.execute(
-    db,
-  )
-  return rows
+      ${boundedDescriptions(sql`b.place`)},
+      b.unreadable_block is not null as is_unreadable, i.token_account_address, b.is_listed, b.place::int4
+    from numbered b
+    left join asset a on b.is_listed and a.asset_id = b.asset_id
+    left join token_import i on b.is_listed and i.network_id = ${network_id} and i.address = b.address
+      and i.asset_id = b.asset_id and i.organization_id = ${organization_id}
+    where b.is_listed or b.place = ${limit}
+    order by b.place`.execute(db)
+  const last = looked.at(-1)
+  return {
+    rows: looked.filter(({ is_listed }) => is_listed),
+    // Without a row at that place these were the last.
+    end: last && last.place >= limit ? endOf(last) : undefined,
+  }
 }
+
+// After all times of balances, and of no asset.
+const endOfWallet = 'infinity'
+const noAsset = '00000000-0000-0000-0000-000000000000'
+
+/** Where a list continues behind a row, which may be a wallet without balances. */
+const endOf = (
+  row: { [name in keyof BalancePosition]: BalancePosition[name] | null },
+): BalancePosition => ({
+  wallet_id: row.wallet_id as string,
+  create_time: row.create_time ?? endOfWallet,
+  position: row.position ?? 0,
+  asset_id: row.asset_id ?? noAsset,
+  address: row.address ?? Buffer.alloc(0),
+})
 
 /** One page of sums, one per asset, in the order in which the assets first appeared. */
 export const listSums = async (
@@ -166,7 +223,8 @@ export const listSums = async (
         > (${after.create_time}::timestamptz, ${after.asset_id}::uuid)`,
   ])
   const { rows } = await sql<ListedSum>`
-    select s.asset_id, s.balance, s.is_unreadable, s.create_time::text, ${known}
+    select s.asset_id, s.balance, s.is_unreadable, s.create_time::text, ${known},
+      ${boundedDescriptions(sql`s.create_time, s.asset_id`)}
     from (
       select b.asset_id, sum(b.balance) as balance, min(b.create_time) as create_time,
         bool_or(b.unreadable_block is not null) as is_unreadable
@@ -175,24 +233,6 @@ export const listSums = async (
       order by min(b.create_time), b.asset_id limit ${limit}) s
     join asset a on a.asset_id = s.asset_id
     order by s.create_time, s.asset_id`.execute(db)
-  return rows
-}
-
-/** The assets of one type that some addresses of a wallet have a balance of, zero included. */
-export const listHeldAssets = async (
-  db: Db,
-  {
-    wallet_id,
-    addresses,
-    asset_type,
-  }: { wallet_id: string; addresses: Buffer[]; asset_type: AssetType },
-): Promise<(AssetKey & { address: Buffer })[]> => {
-  // Joined for the key of the asset: callers read these assets again from a node.
-  const { rows } = await sql<AssetKey & { address: Buffer }>`
-    select b.address, a.asset_type, a.contract_address, a.token_id
-    from balance b join asset a on a.asset_id = b.asset_id
-    where b.wallet_id = ${wallet_id} and b.address = any(${addresses}::bytea[])
-      and b.asset_type = ${asset_type}`.execute(db)
   return rows
 }
 

@@ -6,6 +6,7 @@ import { sql } from 'kysely'
 import type { AssetKey } from '../../contract/records/assets.ts'
 import { type BulkRow, insertRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
+import { type DuePage, duePage } from './due-page.ts'
 
 /** Balance work that is due. */
 export type DueBalance = AssetKey & {
@@ -48,23 +49,32 @@ export const insertBalanceChanges = async (
   await insertRows(trx, 'balance_change', changes)
 }
 
-/** Work that this head makes due, oldest first; a pair stands there once per block that made it. */
-export const listDueBalances = async (
-  db: Db,
-  { network_id, head, limit }: { network_id: number; head: number; limit: number },
-): Promise<DueBalance[]> => {
+// Whether a pair has a balance to which net changes can be added. One whose block was taken back holds some of them.
+const baselineOf = sql`
+  select 1 from balance b
+  where b.is_stale is not true and b.wallet_id = c.wallet_id and b.address = c.address and b.asset_id = c.asset_id`
+
+/** Whether a pair of `c` has a reading that this head makes due: it becomes the balance before net changes are added. */
+const hasDueReading = (head: number) => sql`
+  exists (select from balance_pending p
+    where p.address = c.address and p.wallet_id = c.wallet_id and p.asset_id = c.asset_id and p.due_block <= ${head})`
+
+/**
+ * A page of the work that this head makes due and that needs a reading, in turns of the organizations and the oldest of each
+ * first; a pair stands there once per block that made it. Net changes that `applyDeltas` adds are left to it.
+ */
+export const listDueBalances = async (db: Db, page: DuePage): Promise<DueBalance[]> => {
+  const { network_id, head } = page
   // The limit is inside: joining all due rows first would read the whole backlog of a catch-up.
   const { rows } = await sql<DueBalance>`
-    select d.wallet_id, d.address, d.asset_id, d.organization_id, d.block_number, d.ahead,
+    select c.wallet_id, c.address, c.asset_id, c.organization_id, c.block_number, c.ahead,
       w.confirmation, a.asset_type, a.contract_address, a.token_id, i.token_account_address
-    from (
-      select * from balance_change
-      where network_id = ${network_id} and due_block <= ${head}
-      order by due_block limit ${limit}) d
-    join wallet w on w.wallet_id = d.wallet_id
-    join asset a on a.asset_id = d.asset_id
-    left join token_import i on i.network_id = ${network_id} and i.address = d.address
-      and i.asset_id = d.asset_id and i.organization_id = d.organization_id`.execute(db)
+    from (${duePage('balance_change', page)}) c
+    join wallet w on w.wallet_id = c.wallet_id
+    join asset a on a.asset_id = c.asset_id
+    left join token_import i on i.network_id = ${network_id} and i.address = c.address
+      and i.asset_id = c.asset_id and i.organization_id = c.organization_id
+    where c.delta is null or not (exists (${baselineOf}) or ${hasDueReading(head)})`.execute(db)
   return rows
 }
 
@@ -130,10 +140,8 @@ export const deferBalanceChanges = async (
     where ${workOf(pairs)} and c.due_block <= ${head}`.execute(db)
 }
 
-// Whether a pair has a balance to which net changes can be added. One whose block was taken back holds some of them.
-const baselineOf = sql`
-  select 1 from balance b
-  where b.is_stale is not true and b.wallet_id = c.wallet_id and b.address = c.address and b.asset_id = c.asset_id`
+/** A pair whose work was taken away, and the block of the last net change of it. */
+type SettledPair = Pair & { last_delta: number | null }
 
 /**
  * Takes away the work of pairs up to a block, because it is done, and says whose there was. Of what is
@@ -144,53 +152,67 @@ export const settleBalanceChanges = async (
   trx: Db,
   pairs: readonly Pair[],
   { block_number, isKept, head }: { block_number: number; isKept: boolean; head: number },
-): Promise<Pair[]> => {
+): Promise<SettledPair[]> => {
   if (pairs.length === 0) return []
-  const { rows } = await sql<Pair>`
-    delete from balance_change c
-    where ${workOf(pairs)} and c.block_number <= ${block_number}
-      ${isKept ? sql`and (c.delta is null or (c.due_block <= ${head} and not exists (${baselineOf})))` : sql``}
-    returning c.wallet_id, c.address, c.asset_id`.execute(trx)
+  const { rows } = await sql<SettledPair>`
+    with settled as (
+      delete from balance_change c
+      where ${workOf(pairs)} and c.block_number <= ${block_number}
+        ${isKept ? sql`and (c.delta is null or (c.due_block <= ${head} and not exists (${baselineOf})))` : sql``}
+      returning c.*)
+    select wallet_id, address, asset_id, max(block_number) filter (where delta is not null) as last_delta
+    from settled group by wallet_id, address, asset_id`.execute(trx)
   return rows
 }
 
 /**
- * Adds the net changes that this head makes due to the balances that have a baseline, and forgets
- * them; changes that the baseline holds already are only forgotten. Without a baseline they cause a reading. Says how many balances changed.
- * The balances are locked first: a baseline that is stored meanwhile must not get what it holds once more.
+ * Adds a page of the net changes that this head makes due to the balances that have a baseline, and forgets
+ * them; changes that the baseline holds already are only forgotten. Without a baseline they cause a reading. Says how many were
+ * done. The balances are locked first: a baseline that is stored meanwhile must not get what it holds once more.
  */
 export const applyDeltas = async (
   trx: Db,
-  { network_id, head, now }: { network_id: number; head: number; now: Date },
+  { now, ...page }: DuePage & { now: Date },
 ): Promise<number> => {
-  const { numAffectedRows } = await sql`
+  // Of each pair the first ones in the order of their blocks, so that the balance is always that of a block. Those of earlier
+  // blocks are confirmed with a later one, whatever block they wait for: a change of the confirmation moves them in pages.
+  const { rows } = await sql<{ count: number }>`
     with pairs as materialized (
-      select distinct c.wallet_id, c.address, c.asset_id from balance_change c
-      where c.network_id = ${network_id} and c.due_block <= ${head} and c.delta is not null
+      select c.wallet_id, c.address, c.asset_id, max(c.block_number) as last, count(*) as count
+      from (${duePage('balance_change', page)}) c
+      where c.delta is not null and not ${hasDueReading(page.head)}
+      group by c.wallet_id, c.address, c.asset_id
       order by c.wallet_id, c.address, c.asset_id),
     -- Looked up one by one, in that order. Joined, the balances of all networks may be read: rows that wait for many
     -- confirmations let the planner expect that many are due.
     held as materialized (
-      select b.* from pairs p cross join lateral (
+      select b.*, p.last, p.count from pairs p cross join lateral (
         select b.wallet_id, b.address, b.asset_id, b.as_of_block from balance b
         where b.is_stale is not true and b.wallet_id = p.wallet_id and b.address = p.address
           and b.asset_id = p.asset_id
         for update) b),
-    due as (
-      delete from balance_change c using held b
-      where c.network_id = ${network_id} and c.due_block <= ${head} and c.delta is not null
-        and b.wallet_id = c.wallet_id and b.address = c.address and b.asset_id = c.asset_id
-      returning c.*, b.as_of_block),
+    next as materialized (
+      select c.* from held h cross join lateral (
+        select c.wallet_id, c.address, c.asset_id, c.block_number, h.as_of_block from balance_change c
+        where c.wallet_id = h.wallet_id and c.address = h.address and c.asset_id = h.asset_id
+          and c.block_number <= h.last and c.delta is not null
+        order by c.block_number
+        limit greatest(h.count, ${page.limit}::int8 / (select count(*) from held))) c),
+    done as (
+      delete from balance_change c using next n
+      where c.wallet_id = n.wallet_id and c.address = n.address and c.asset_id = n.asset_id
+        and c.block_number = n.block_number
+      returning c.*, n.as_of_block),
     total as (
       select wallet_id, address, asset_id, sum(delta) as delta, max(block_number) as block_number
-      from due where block_number > as_of_block group by wallet_id, address, asset_id)
-    update balance b set balance = b.balance + t.delta, as_of_block = t.block_number,
-      update_time = ${now}
-    from total t
-    where b.wallet_id = t.wallet_id and b.address = t.address and b.asset_id = t.asset_id`.execute(
-    trx,
-  )
-  return Number(numAffectedRows ?? 0n)
+      from done where block_number > as_of_block group by wallet_id, address, asset_id),
+    added as (
+      update balance b set balance = b.balance + t.delta, as_of_block = t.block_number,
+        update_time = ${now}
+      from total t
+      where b.wallet_id = t.wallet_id and b.address = t.address and b.asset_id = t.asset_id)
+    select count(*) as count from done`.execute(trx)
+  return Number(rows[0]!.count)
 }
 
 /**

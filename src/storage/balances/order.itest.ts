@@ -9,6 +9,8 @@ import { ensureNetwork } from '../tracking/networks.ts'
 import { insertWallet } from '../wallets/wallets.ts'
 import {
   type BalanceFilter,
+  type BalancePosition,
+  balanceScan,
   type ListedBalance,
   listBalances,
   listSums,
@@ -79,10 +81,12 @@ const nameOf = ({ wallet_id, address, asset_id }: ListedBalance) =>
 
 const pagesOf = async (filter: BalanceFilter, limit: number): Promise<ListedBalance[]> => {
   const all: ListedBalance[] = []
+  let end: BalancePosition | undefined
   for (;;) {
-    const page = await listBalances(db, scope, filter, { after: all.at(-1), limit })
-    all.push(...page)
-    if (page.length < limit) return all
+    const { rows, next } = await listBalances(db, scope, filter, { after: end, limit })
+    all.push(...rows)
+    if (!next) return all
+    end = next
   }
 }
 
@@ -95,7 +99,7 @@ describe.each([
   const filter = { asset_type: 'ASSET_TYPE_ERC20' as const, exclude_zero: false, ...some }
 
   it('hold each one once, those of one batch and of one moment too', async () => {
-    const whole = await listBalances(db, scope, filter, { limit: 100_000 })
+    const { rows: whole } = await listBalances(db, scope, filter, { limit: 100_000 })
     const { rows } = await sql<ListedBalance>`
       select wallet_id, address, asset_id from balance
       where ${filter.wallet_id ?? null}::uuid is null or (wallet_id = ${filter.wallet_id ?? null}
@@ -133,13 +137,97 @@ describe.each([
       exclude_zero: false,
       ...some,
     }
-    const whole = await listBalances(db, scope, filter, { limit: 100_000 })
+    const { rows: whole } = await listBalances(db, scope, filter, { limit: 100_000 })
     for (const after of [undefined, whole[10_000]]) {
-      const read = await countRead((trx) => listBalances(trx, scope, filter, { after, limit: 101 }))
+      const read = await countRead((trx) => listBalances(trx, scope, filter, { after, limit: 100 }))
       expect(read).toBeGreaterThan(100)
       expect(read).toBeLessThan(210)
     }
   })
+})
+
+describe('a page behind many rows that do not pass', () => {
+  const other = { organization_id: randomUUIDv7(), network_id: 0 }
+  const wallet_id = randomUUIDv7()
+
+  beforeAll(async () => {
+    other.network_id = await ensureNetwork(db, { chain: 'c', network: 'other', create_time })
+    const { organization_id } = other
+    await insertOrganization(db, { organization_id, name: 'p', domain: 'p', create_time })
+    await insertWallet(db, { wallet_id, ...other, name: 'w', confirmation: 1, create_time })
+    await sql`
+      insert into balance (wallet_id, address, asset_id, organization_id, asset_type, contract_address,
+        balance, as_of_block, create_time, position, update_time)
+      select ${wallet_id}::uuid, sha256(int4send(i)), ${assets[0]!.asset_id}::uuid,
+        ${organization_id}::uuid, ${assets[0]!.asset_type}, ${assets[0]!.contract_address}::bytea,
+        case when i in (0, 12001, 12002) then i + 1 else 0 end, 1,
+        ${create_time}::timestamptz, i, ${create_time}::timestamptz
+      from generate_series(0, 12002) i`.execute(db)
+    // Their ids come after that of the other one.
+    await sql`
+      insert into wallet (wallet_id, organization_id, network_id, name, confirmation, address_count,
+        create_time, update_time)
+      select ('ffffffff-ffff-ffff-ffff-' || lpad(to_hex(i), 12, '0'))::uuid, ${organization_id}::uuid,
+        ${other.network_id}::int2, 'w', 1, 0, ${create_time}::timestamptz, ${create_time}::timestamptz
+      from generate_series(1, 6000) i`.execute(db)
+  }, 60_000)
+
+  it('looks at a bounded number of zeros and of wallets without balances, and misses none', async () => {
+    const filter = { asset_type: 'ASSET_TYPE_ERC20' as const, exclude_zero: true }
+    const pages: number[][] = []
+    let after: BalancePosition | undefined
+    do {
+      const options = { after, limit: 10 }
+      let next: BalancePosition | undefined
+      const read = await countRead(async (trx) => {
+        const page = await listBalances(trx, other, filter, options)
+        pages.push(page.rows.map(({ balance }) => Number(balance)))
+        next = page.next
+      })
+      expect(read).toBeLessThanOrEqual(2 * balanceScan)
+      after = next
+    } while (after)
+    expect(pages).toEqual([[1], [], [12_002, 12_003], []])
+  })
+
+  it('a page that is full at once looks no further', async () => {
+    const filter = { asset_type: 'ASSET_TYPE_ERC20' as const, exclude_zero: false }
+    const read = await countRead((trx) => listBalances(trx, other, filter, { limit: 10 }))
+    expect(read).toBeLessThanOrEqual(2 * 11)
+  })
+})
+
+it('a page ends where its descriptions of items are a mebibyte, and none is missed', async () => {
+  const scope = { organization_id: randomUUIDv7(), network_id: 0 }
+  scope.network_id = await ensureNetwork(db, { chain: 'c', network: 'items', create_time })
+  const { organization_id } = scope
+  await insertOrganization(db, { organization_id, name: 'i', domain: 'i', create_time })
+  const wallet_id = randomUUIDv7()
+  await insertWallet(db, { wallet_id, ...scope, name: 'w', confirmation: 1, create_time })
+  await sql`
+    with item as (
+      insert into asset (asset_id, network_id, asset_type, contract_address, token_id, create_time, token_data)
+      select gen_random_uuid(), ${scope.network_id}::int2, 'ASSET_TYPE_ERC721', '\\x01', i,
+        ${create_time}::timestamptz, repeat('x', 262144)
+      from generate_series(0, 11) i returning *)
+    insert into balance (wallet_id, address, asset_id, organization_id, asset_type, contract_address,
+      balance, as_of_block, create_time, position, update_time)
+    select ${wallet_id}::uuid, '\\x02', asset_id, ${scope.organization_id}::uuid, asset_type,
+      contract_address, 1, 1, create_time, token_id::int4, create_time
+    from item`.execute(db)
+  const filter = { asset_type: 'ASSET_TYPE_ERC721' as const, exclude_zero: true }
+  const pages: bigint[][] = []
+  let after: BalancePosition | undefined
+  do {
+    const { rows, next } = await listBalances(db, scope, filter, { after, limit: 100 })
+    expect(rows.every(({ token_data }) => token_data?.length === 262_144)).toBe(true)
+    pages.push(rows.map(({ token_id }) => token_id))
+    after = next
+  } while (after)
+  expect(pages.map(({ length }) => length)).toEqual([5, 5, 2])
+  expect(pages.flat()).toEqual(Array.from({ length: 12 }, (_, at) => BigInt(at)))
+  const sums = await listSums(db, scope, filter, { limit: 101 })
+  expect(sums.map(({ is_beyond }) => is_beyond).indexOf(true)).toBe(5)
 })
 
 it('sums page in the order in which the assets came', async () => {
@@ -152,7 +240,7 @@ it('sums page in the order in which the assets came', async () => {
 })
 
 it('storing what was read asks for each balance by its key, however many there are', async () => {
-  const rows = await listBalances(
+  const { rows } = await listBalances(
     db,
     scope,
     { wallet_id: wallet_ids[0]!, asset_type: 'ASSET_TYPE_ERC20', exclude_zero: false },

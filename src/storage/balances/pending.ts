@@ -7,16 +7,23 @@ import { unnestRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
 import type { CursorRow } from '../tracking/blocks.ts'
 import { type Reading, storeReadings, whereTracked } from './balances.ts'
+import { type DuePage, duePage } from './due-page.ts'
 
 /** The cursor of a chain, and what waits besides balance work. */
-export type Standing = CursorRow & { has_pending: boolean; has_reopening: boolean }
+export type Standing = CursorRow & {
+  has_changes: boolean
+  has_pending: boolean
+  has_reopening: boolean
+}
 
 /** The state of a chain; undefined before its first block. */
 export const findStanding = async (db: Db, network_id: number): Promise<Standing | undefined> => {
-  // One statement for the three questions of each round, because most rounds find nothing to do. The first one that is due is
+  // One statement for the questions of each round, because most rounds find nothing to do. The first one that is due is
   // taken from the index: for `exists`, all that wait may be read to find that none is due.
   const { rows } = await sql<Standing>`
     select c.*,
+      coalesce((select b.due_block from balance_change b
+        where b.network_id = c.network_id order by b.due_block limit 1) <= c.block_number, false) as has_changes,
       coalesce((select p.due_block from balance_pending p
         where p.network_id = c.network_id order by p.due_block limit 1) <= c.block_number, false) as has_pending,
       exists (select 1 from balance_reopening o where o.network_id = c.network_id) as has_reopening
@@ -59,71 +66,72 @@ export const insertPending = async (
 }
 
 /**
- * Postpones readings that this head makes due and that hold changes of a gap, until the block after it is confirmed: the changes
- * are in no row that could be subtracted. The work is older than the gap, or the node was ahead and the gap was found later. Says
- * how many there were.
- */
-export const postponeUnknown = async (
-  trx: Db,
-  { network_id, head, limit }: { network_id: number; head: number; limit: number },
-): Promise<number> => {
-  // The last gap that each reading can hold, also one that was filled since: with the last of all, a gap behind the block of a
-  // reading hid an earlier one that it holds. Gaps do not overlap, so it is found by the key.
-  const { numAffectedRows } = await sql`
-    with early as materialized (
-      select p.address, p.wallet_id, p.asset_id, p.block_number, g.to_block + 1 as known_from
-      from balance_pending p cross join lateral (
-        select to_block from tracker_gap
-        where network_id = ${network_id} and from_block <= p.block_number
-        order by from_block desc limit 1) g
-      where p.network_id = ${network_id} and p.due_block <= ${head} and p.since_block <= g.to_block
-        -- One that was read for its own block is confirmed with all that it holds.
-        and p.since_block < p.block_number
-      order by p.due_block limit ${limit} for update of p)
-    update balance_pending p set since_block = e.known_from,
-      due_block = greatest(p.block_number, e.known_from + greatest(w.confirmation, 1) - 1)
-    from early e join wallet w on w.wallet_id = e.wallet_id
-    where p.address = e.address and p.wallet_id = e.wallet_id and p.asset_id = e.asset_id
-      and p.block_number = e.block_number`.execute(trx)
-  return Number(numAffectedRows ?? 0n)
-}
-
-/**
- * Makes balances of readings that this head makes due, and gives them; the newest of each pair counts.
+ * Makes balances of a page of the readings that this head makes due, and gives them; the newest of each pair counts.
  * Net changes that the reading holds and that are not confirmed are taken off: they are added when they
- * are. Of what is not tracked any more nothing is stored.
+ * are. Of what is not tracked any more nothing is stored. Readings that hold changes of a gap are postponed instead, until the
+ * block after it is confirmed: the changes are in no row that could be subtracted. The work is older than the gap, or the node
+ * was ahead and the gap was found later. Says how many it looked at.
  */
 export const applyPending = async (
   trx: Db,
-  { network_id, head, limit, now }: { network_id: number; head: number; limit: number; now: Date },
-): Promise<Reading[]> => {
+  { now, ...page }: DuePage & { now: Date },
+): Promise<{ applied: Reading[]; count: number }> => {
+  const { network_id, head } = page
+  // The last gap that each reading can hold, also one that was filled since: with the last of all, a gap behind the block of a
+  // reading hid an earlier one that it holds. Gaps do not overlap, so it is found by the key.
   // `as_of_block` is the confirmed block, not the block of the reading: later net changes are added
   // to it.
-  const { rows } = await sql<Reading>`
-    with due as materialized (
-      select address, wallet_id, asset_id, block_number from balance_pending
-      where network_id = ${network_id} and due_block <= ${head} order by due_block limit ${limit}
-      for update),
+  const { rows } = await sql<(Reading | { wallet_id: null }) & { count: number }>`
+    with page as materialized (
+      select p.* from (${duePage('balance_pending', page)}) d cross join lateral (
+        select * from balance_pending p
+        where p.address = d.address and p.wallet_id = d.wallet_id and p.asset_id = d.asset_id
+          and p.block_number = d.block_number
+        for update) p),
+    early as materialized (
+      select p.address, p.wallet_id, p.asset_id, p.block_number, g.to_block + 1 as known_from
+      from page p cross join lateral (
+        select to_block from tracker_gap
+        -- One that was read for its own block is confirmed with all that it holds.
+        where p.since_block < p.block_number
+          and network_id = ${network_id} and from_block <= p.block_number
+        order by from_block desc limit 1) g
+      where p.since_block <= g.to_block),
+    postponed as (
+      update balance_pending p set since_block = e.known_from,
+        due_block = greatest(p.block_number, e.known_from + greatest(w.confirmation, 1) - 1)
+      from early e join wallet w on w.wallet_id = e.wallet_id
+      where p.address = e.address and p.wallet_id = e.wallet_id and p.asset_id = e.asset_id
+        and p.block_number = e.block_number),
     gone as (
-      delete from balance_pending p using due d
+      delete from balance_pending p using page d
       where p.address = d.address and p.wallet_id = d.wallet_id and p.asset_id = d.asset_id
         and p.block_number = d.block_number
-      returning p.*)
-    select g.wallet_id, g.organization_id, g.address, g.asset_id, g.asset_type, g.contract_address,
-      g.balance - coalesce(l.delta, 0) as balance,
-      least(g.block_number, ${head} - greatest(w.confirmation, 1) + 1) as as_of_block
-    from gone g join wallet w on w.wallet_id = g.wallet_id
+        and not exists (select from early e
+          where e.address = p.address and e.wallet_id = p.wallet_id and e.asset_id = p.asset_id
+            and e.block_number = p.block_number)
+      returning p.*),
+    shown as (
+      select g.*, least(g.block_number, ${head} - greatest(w.confirmation, 1) + 1) as as_of_block
+      from gone g join wallet w on w.wallet_id = g.wallet_id)
+    select n.count, s.wallet_id, s.organization_id, s.address, s.asset_id, s.asset_type,
+      s.contract_address, s.balance - coalesce(l.delta, 0) as balance, s.as_of_block
+    from (select count(*) as count from page) n left join (shown s
     left join lateral (
       select sum(c.delta) as delta from balance_change c
-      where c.wallet_id = g.wallet_id and c.address = g.address and c.asset_id = g.asset_id
-        and c.delta is not null and c.block_number <= g.block_number and c.due_block > ${head}) l
-      on true
-    order by g.block_number`.execute(trx)
+      where c.wallet_id = s.wallet_id and c.address = s.address and c.asset_id = s.asset_id
+        and c.delta is not null and c.block_number <= s.block_number and c.block_number > s.as_of_block) l
+      on true) on true
+    order by s.block_number`.execute(trx)
   // One statement changes a row once.
   const newest = new Map(
-    rows.map((row) => [`${row.wallet_id}/${row.address.toString('latin1')}/${row.asset_id}`, row]),
+    rows.flatMap(({ count: _, ...row }) =>
+      row.wallet_id === null
+        ? []
+        : [[`${row.wallet_id}/${row.address.toString('latin1')}/${row.asset_id}`, row]],
+    ),
   )
   const applied = [...newest.values()]
   await storeReadings(trx, applied, { network_id, now })
-  return applied
+  return { applied, count: Number(rows[0]!.count) }
 }

@@ -139,29 +139,6 @@ export const holdAddresses = async (
   return rows
 }
 
-/**
- * Takes addresses out of a wallet, all of them when none are named, and says how many there were.
- * Their balances and waiting work go with them; their transfers stay.
- */
-export const deleteAddresses = async (
-  trx: Db,
-  { organization_id, network_id }: WalletScope,
-  { wallet_id, addresses }: { wallet_id: string; addresses: readonly Buffer[] },
-): Promise<number> => {
-  const chosen = sql`wallet_id = ${wallet_id} and address = any(${addresses as Buffer[]}::bytea[])`
-  // Dependent rows after the address: a process that reads it now waits, and then finds nothing.
-  const { numAffectedRows } = await sql`
-    delete from wallet_address
-    where ${chosen} and organization_id = ${organization_id} and network_id = ${network_id}`.execute(
-    trx,
-  )
-  await sql`delete from token_import where ${chosen}`.execute(trx)
-  await sql`delete from balance_change where ${chosen}`.execute(trx)
-  await sql`delete from balance_pending where ${chosen}`.execute(trx)
-  await sql`delete from balance where ${chosen}`.execute(trx)
-  return Number(numAffectedRows ?? 0n)
-}
-
 type TrackedWallet = Omit<TrackedAddress, 'address'> & { addresses: Buffer }
 
 /** The tracked addresses among those of a block, with their organizations: one query for any number. */

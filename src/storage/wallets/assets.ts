@@ -1,12 +1,29 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { AssetKey } from '../../contract/records/assets.ts'
 import { hashId } from '../../lib/hash-id.ts'
+import { isBehind, type PairPage } from '../balances/held.ts'
 import { type BulkRow, insertRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
 import type { WalletScope } from './tables.ts'
 
 /** What is known of it besides. */
 export type AssetInfo = { name: string | null; symbol: string | null; decimals: number | null }
+
+/** How many bytes the descriptions of items on a page have before the last one of them. */
+export const maxDescriptionBytes = 1_048_576
+
+/**
+ * The descriptions of the assets `a` of a page in some order, and from the row on before which they have too many bytes, that
+ * it is beyond the page: a hundred items of 256 KiB would be one answer of 26 MB. The lengths are known without reading the texts.
+ */
+export const boundedDescriptions = (order: RawBuilder<unknown>): RawBuilder<unknown> => {
+  const isBeyond = sql`coalesce(
+    sum(octet_length(coalesce(a.token_uri, '')) + octet_length(coalesce(a.token_data, ''))) over (
+      order by ${order} rows between unbounded preceding and 1 preceding)
+      > ${maxDescriptionBytes}::int8, false)`
+  return sql`case when not ${isBeyond} then a.token_uri end as token_uri,
+    case when not ${isBeyond} then a.token_data end as token_data, ${isBeyond} as is_beyond`
+}
 
 /** A token that is tracked for an address (T, S). */
 export type TokenImport = Omit<BulkRow<'token_import'>, 'create_time'>
@@ -107,18 +124,33 @@ export const findLateImports = async (
     .execute()
 }
 
-/** The tokens that an organization tracks for some addresses of a wallet. */
-export const listTokenImports = async (
+/** A token that is tracked at an address, with its key and its token account. */
+type ImportedToken = AssetKey & {
+  address: Buffer
+  asset_id: string
+  token_account_address: Buffer
+}
+
+/** A page of the tokens that an organization tracks at some addresses of a wallet, address by address in the order of the key. */
+export const pageTokenImports = async (
   db: Db,
   { organization_id, network_id }: WalletScope,
-  { wallet_id, addresses }: { wallet_id: string; addresses: readonly Buffer[] },
-): Promise<(AssetKey & { address: Buffer; token_account_address: Buffer })[]> => {
-  // Joined for the key of the asset; the import itself knows only its id.
-  const { rows } = await sql<AssetKey & { address: Buffer; token_account_address: Buffer }>`
-    select i.address, i.token_account_address, a.asset_type, a.contract_address, a.token_id
-    from token_import i join asset a on a.asset_id = i.asset_id
-    where i.wallet_id = ${wallet_id} and i.address = any(${addresses as Buffer[]}::bytea[])
-      and i.organization_id = ${organization_id} and i.network_id = ${network_id}`.execute(db)
+  { wallet_id, addresses, from, limit }: PairPage,
+): Promise<ImportedToken[]> => {
+  // Joined behind the limit for the key of the asset; the import itself knows only its id.
+  const { rows } = await sql<ImportedToken>`
+    select p.address, p.asset_id, p.token_account_address, a.asset_type, a.contract_address, a.token_id
+    from (
+      select t.place, t.address, i.asset_id, i.token_account_address
+      from unnest(${addresses as Buffer[]}::bytea[]) with ordinality t (address, place)
+      cross join lateral (
+        select asset_id, token_account_address from token_import
+        where network_id = ${network_id} and address = t.address and ${isBehind(from)}
+          and wallet_id = ${wallet_id} and organization_id = ${organization_id}
+        order by asset_id limit ${limit}) i
+      limit ${limit}) p
+    join asset a on a.asset_id = p.asset_id
+    order by p.place, p.asset_id`.execute(db)
   return rows
 }
 

@@ -8,8 +8,11 @@ import { prepared } from '../pg/prepared.ts'
 import { open } from '../transactions/open.ts'
 import type { WalletRow, WalletScope } from './tables.ts'
 
-/** The last balance of a page. All work on a balance is in one page: a later change must not become due before an earlier one. */
-export type ChangeKey = { address: Buffer; asset_id: string }
+/** The last change of a page. One balance may have any number of them; `applyDeltas` keeps their order between two pages. */
+export type ChangeKey = PendingKey & { block_number: number }
+
+/** The last balance of a page of readings, of which each has a bounded number. */
+export type PendingKey = { address: Buffer; asset_id: string }
 
 type Page<key> = { wallet_id: string; depth: number; after: key | undefined; limit: number }
 
@@ -65,13 +68,8 @@ export const findWaiting = async (
   return rows[0]!
 }
 
-const lastOf = (rows: readonly ChangeKey[], limit: number): ChangeKey | undefined =>
+const lastOf = <key>(rows: readonly key[], limit: number): key | undefined =>
   rows.length === limit ? rows.at(-1) : undefined
-
-const follows = (after: ChangeKey | undefined) =>
-  after === undefined
-    ? sql``
-    : sql`and (address, asset_id) > (${after.address}, ${after.asset_id}::uuid)`
 
 /** Moves a page of balance changes that wait for their confirmation; answers its last row where more may follow. */
 export const postponeChanges = async (
@@ -85,28 +83,36 @@ export const postponeChanges = async (
       ? sql`due_block = case when b.delta is null then ${head} else ${due} end,
           ahead = case when b.delta is null then true end`
       : sql`due_block = ${due}`
+  const following =
+    after === undefined
+      ? sql``
+      : sql`and (address, asset_id, block_number) > (${after.address}, ${after.asset_id}::uuid, ${after.block_number})`
   const { rows } = await sql<ChangeKey>`
     with page as materialized (
-      select distinct address, asset_id from balance_change
-      where wallet_id = ${wallet_id} ${follows(after)}
-      order by address, asset_id limit ${limit}),
+      select address, asset_id, block_number from balance_change
+      where wallet_id = ${wallet_id} ${following}
+      order by address, asset_id, block_number limit ${limit}),
     moved as (
       update balance_change b set ${change} from page p
       where b.wallet_id = ${wallet_id} and b.address = p.address and b.asset_id = p.asset_id
-        and b.due_block > ${head})
-    select * from page order by address, asset_id`.execute(trx)
+        and b.block_number = p.block_number and b.due_block > ${head})
+    select * from page order by address, asset_id, block_number`.execute(trx)
   return lastOf(rows, limit)
 }
 
 /** The same for balances that were read ahead. */
 export const postponePending = async (
   trx: Db,
-  { wallet_id, depth, after, limit }: Page<ChangeKey>,
-): Promise<ChangeKey | undefined> => {
-  const { rows } = await sql<ChangeKey>`
+  { wallet_id, depth, after, limit }: Page<PendingKey>,
+): Promise<PendingKey | undefined> => {
+  const following =
+    after === undefined
+      ? sql``
+      : sql`and (address, asset_id) > (${after.address}, ${after.asset_id}::uuid)`
+  const { rows } = await sql<PendingKey>`
     with page as materialized (
       select distinct address, asset_id from balance_pending
-      where wallet_id = ${wallet_id} ${follows(after)}
+      where wallet_id = ${wallet_id} ${following}
       order by address, asset_id limit ${limit}),
     moved as (
       update balance_pending b

@@ -28,9 +28,8 @@ export const upsertContract = async (db: Db, contract: ContractRow): Promise<boo
 export const listContracts = async (
   db: Db,
   { organization_id, network_id }: WalletScope,
-  contract_type?: ContractType,
-): Promise<ContractRow[]> => {
-  const all = db
+): Promise<ContractRow[]> =>
+  await db
     .selectFrom('contract')
     .selectAll()
     .where('organization_id', '=', organization_id)
@@ -38,7 +37,25 @@ export const listContracts = async (
     // The address decides between contracts that were registered in the same millisecond, so that lists are stable.
     .orderBy('create_time')
     .orderBy('contract_address')
-  return await (contract_type ? all.where('contract_type', '=', contract_type) : all).execute()
+    .execute()
+
+/** Some contracts of a type in the order of their addresses. */
+export const pageContracts = async (
+  db: Db,
+  { organization_id, network_id }: WalletScope,
+  contract_type: ContractType,
+  { after, limit }: { after: Buffer | undefined; limit: number },
+): Promise<Buffer[]> => {
+  const page = db
+    .selectFrom('contract')
+    .select('contract_address')
+    .where('organization_id', '=', organization_id)
+    .where('network_id', '=', network_id)
+    .where('contract_type', '=', contract_type)
+    .orderBy('contract_address')
+    .limit(limit)
+  const rows = await (after ? page.where('contract_address', '>', after) : page).execute()
+  return rows.map((row) => row.contract_address)
 }
 
 /** Whether a contract is registered. */

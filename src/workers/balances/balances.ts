@@ -10,7 +10,7 @@ import {
   deferBalanceChanges,
   listDueBalances,
 } from '../../storage/balances/changes.ts'
-import { applyPending, findStanding, postponeUnknown } from '../../storage/balances/pending.ts'
+import { applyPending, findStanding } from '../../storage/balances/pending.ts'
 import { isLowering, lowerPage, reopenPage } from '../../storage/balances/reopening.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { awaitCursor } from '../../storage/tracking/blocks.ts'
@@ -22,10 +22,9 @@ import { type Group, readGroup } from './read-group.ts'
 import { blockFor, distinctPairs, findRef, keyOfWork } from './read-pairs.ts'
 
 // Bounds of one round. Each transaction stays short, because blocks wait for the cursor lock.
-const rowsPerRound = 2_000
+const usualRows = 2_000
 // Of those that are read apart, so that a round which has any ends soon.
 const mostApart = 50
-const pendingPerRound = 5_000
 // What is read again goes behind everything that is due, and new work waits for one page at the most.
 // 20,000 addresses without a balance take 40 to 80 ms.
 const reopenedPerRound = { limit: 1_000, most_addresses: 20_000 }
@@ -50,22 +49,18 @@ export async function settleBalances(
   const lowered = standing.has_reopening ? await lowerBalances(tools) : 0
   if (lowered > 0) return lowered
   let done = 0
-  if (standing.has_pending) done += await write(tools, (trx) => confirmPending(trx, tools, head))
-  if (chain.balances === 'delta') {
-    // All readings first: one that holds more than the net changes, as after a gap, would be older than the balance.
-    if (done > 0) return done
-    // These need no node: they are added in one statement, also while all nodes are down.
-    done += await write(tools, (trx) =>
-      applyDeltas(trx, { network_id, head, now: new Date(clock.now()) }),
-    )
-  }
+  const due = { network_id, head, limit: tools.balanceRows ?? usualRows }
+  if (standing.has_pending) done += await write(tools, (trx) => confirmPending(trx, tools, due))
+  // These need no node: they are added also while all nodes are down.
+  if (chain.balances === 'delta' && standing.has_changes)
+    done += await write(tools, (trx) => applyDeltas(trx, { ...due, now: new Date(clock.now()) }))
   // A pair may be due twice: to be corrected at an early block, and to be read ahead at the newest one.
-  const rows = await listDueBalances(db, { network_id, head, limit: rowsPerRound })
+  const rows = standing.has_changes ? await listDueBalances(db, due) : []
   const { ahead = [], others = [] } = Object.groupBy(rows, ({ ahead }) =>
     ahead ? 'ahead' : 'others',
   )
-  const due = [...distinctPairs(others), ...distinctPairs(ahead)]
-  const { apart = [], usual = [] } = Object.groupBy(due, (pair) =>
+  const unread = [...distinctPairs(others), ...distinctPairs(ahead)]
+  const { apart = [], usual = [] } = Object.groupBy(unread, (pair) =>
     chain.isReadApart?.(pair) ? 'apart' : 'usual',
   )
   // Moves the rest behind other work of the same block; the next rounds take the next ones.
@@ -82,7 +77,7 @@ export async function settleBalances(
     errors.push(error)
   }
   // After a gap every balance of the network is read again. That waits until nothing else is due.
-  if (standing.has_reopening && done + due.length === 0)
+  if (standing.has_reopening && done + unread.length === 0)
     done += await write(tools, (trx) =>
       reopenPage(trx, { network_id, head, now: new Date(clock.now()), ...reopenedPerRound }),
     )
@@ -116,20 +111,13 @@ const write = async (
 
 async function confirmPending(
   trx: Db,
-  { clock, network_id, chain }: TrackerTools,
-  head: number,
+  { clock, chain }: TrackerTools,
+  due: { network_id: number; head: number; limit: number },
 ): Promise<number> {
-  const now = new Date(clock.now())
-  if (chain.balances === 'delta') {
-    const due = { network_id, head, limit: pendingPerRound }
-    const postponed = await postponeUnknown(trx, due)
-    // There may be more of them.
-    if (postponed > 0) return postponed
-  }
-  const applied = await applyPending(trx, { network_id, head, limit: pendingPerRound, now })
+  const { applied, count } = await applyPending(trx, { ...due, now: new Date(clock.now()) })
   if (chain.reorganizes)
-    await rememberReadings(trx, applied, { network_id, reading_id: randomUUIDv7() })
-  return applied.length
+    await rememberReadings(trx, applied, { network_id: due.network_id, reading_id: randomUUIDv7() })
+  return count
 }
 
 type Due = {

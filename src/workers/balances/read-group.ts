@@ -21,7 +21,7 @@ export type Group = {
   isKept: boolean
 }
 
-type Read = PendingReading & { isKept: boolean }
+type Read = Omit<PendingReading, 'due_block'> & { isKept: boolean; confirmation: number }
 
 /** Reads the balances of a group and stores them, or keeps them until their block is confirmed. */
 export async function readGroup(
@@ -36,12 +36,12 @@ export async function readGroup(
   const all = (await readPairs(chain, pairs, at, signal)).map((reading, index): Read => {
     const { confirmation, block_number } = pairs[index]!
     const { as_of_block } = reading
-    // Net changes of later blocks are known, and can be taken off again; those of a gap are not (`postponeUnknown`).
+    // Net changes of later blocks are known, and can be taken off again; those of a gap are not (`applyPending`).
     const since_block = isDelta ? block_number : as_of_block
     return {
       ...reading,
       since_block,
-      due_block: Math.max(as_of_block, dueBlockOf(since_block, confirmation)),
+      confirmation,
       // On chains that follow by net changes the nodes answer for the present only.
       isKept: group.isKept || (isDelta && confirmation > 1),
     }
@@ -53,7 +53,7 @@ export async function readGroup(
     await holdRead(trx, tools, { at: [at], newest })
     // Work that is gone was taken back with its address or contract. Should they be there again, they
     // were unreachable for some blocks, which this reading may not know.
-    const open = new Set<string>()
+    const open = new Map<string, number | null>()
     // One statement per block and kind instead of one per pair.
     for (const some of Map.groupBy(
       all.filter(({ balance }) => balance !== null),
@@ -63,18 +63,24 @@ export async function readGroup(
       for (const pair of await settleBalanceChanges(trx, some, {
         ...{ block_number, isKept, head: newest.number },
       }))
-        open.add(keyOfWork(pair))
+        open.set(keyOfWork(pair), pair.last_delta)
     }
     // A contract that fails keeps its work with a growing pause (`postponeBalanceChanges`).
     const failing = all.filter(({ balance }) => balance === null)
     for (const pair of await postponeBalanceChanges(trx, failing, newest.number))
-      open.add(keyOfWork(pair))
+      open.set(keyOfWork(pair), null)
     // A value that was not read is no baseline: net changes would be added to it.
     const rows = all.filter((row) => open.has(keyOfWork(row)) && !(isDelta && row.balance === null))
     const { kept = [], stored = [] } = Object.groupBy(rows, (row) =>
       row.isKept && row.balance !== null ? 'kept' : 'stored',
     )
-    await insertPending(trx, kept, network_id)
+    // A net change that was taken away is not known any more, also one beyond the page of work that named the pair.
+    const pending = kept.map((row) => {
+      const since_block = Math.max(row.since_block, open.get(keyOfWork(row)) ?? 0)
+      const due_block = Math.max(row.as_of_block, dueBlockOf(since_block, row.confirmation))
+      return { ...row, since_block, due_block }
+    })
+    await insertPending(trx, pending, network_id)
     await storeReadings(trx, stored, { network_id, now })
     if (chain.reorganizes)
       await rememberReadings(trx, stored, { network_id, reading_id: randomUUIDv7() })

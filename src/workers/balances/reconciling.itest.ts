@@ -155,7 +155,7 @@ it('adds no change twice when a baseline that holds it is stored at the same tim
   await db.transaction().execute(async (trx) => {
     const reading = { ...pair, ...family.native, balance: 1_000_050n, as_of_block: 3 }
     await storeReadings(trx, [reading], { network_id, now })
-    adding.resolve(applyDeltas(db, { network_id, head: 3, now }))
+    adding.resolve(applyDeltas(db, { network_id, head: 3, limit: 10, now }))
     await waitFor('it waits', async () => {
       const { rows } = await pool.query(
         "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",

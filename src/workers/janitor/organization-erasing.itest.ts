@@ -92,6 +92,19 @@ describe('erasing an organization', () => {
     expect((await findDeletion(db, gone))?.erased).toEqual({ ...rows, 'audit_event.detail': 9 })
   })
 
+  it('keeps the jobs that look for descriptions of items, which others may have too', async () => {
+    const [gone, job_id] = [systemIds.uuid(), systemIds.uuid()]
+    await sql`
+      insert into job (job_id, kind, organization_id, network_id, payload, attempt_count,
+        next_attempt_time, create_time, update_time)
+      values (${job_id}, 'token_metadata', ${gone}, 1, '{}', 0, now(), now(), now())`.execute(db)
+    const page = { organization_id: gone, limit: 2 }
+    expect(await erasePage(db, page)).toMatchObject({ 'job.organization_id': 1 })
+    const { rows } = await sql`select organization_id from job where job_id = ${job_id}`.execute(db)
+    expect(rows).toEqual([{ organization_id: null }])
+    await sql`delete from job where job_id = ${job_id}`.execute(db)
+  })
+
   it('never waits for locks: locked rows are left for later', async () => {
     const gone = await fill(db, 2)
     await requestDeletion(db, gone, new Date())
