@@ -1,9 +1,10 @@
-import { sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { asOwner, freshDatabase } from '../../../test/helpers/database.ts'
 import { silentLog } from '../../lib/log.ts'
 import { openDatabase } from './database.ts'
 import { isDatabaseUnavailable, isUniqueViolation } from './errors.ts'
+import type { Tables } from './tables.ts'
 
 const { db, connection } = await freshDatabase()
 
@@ -23,6 +24,27 @@ test('values keep their meaning: int8 is a number, numeric a bigint, a day text,
     },
   ])
   await expect(sql`select 9007199254740992::int8`.execute(db)).rejects.toThrow('does not fit')
+})
+
+test('no plan takes several cores, whatever the server is set to', async () => {
+  const workersOf = async (database: Kysely<Tables>): Promise<string> => {
+    const { rows } = await sql<{ value: string }>`
+      select current_setting('max_parallel_workers_per_gather') as value`.execute(database)
+    return rows[0]!.value
+  }
+  const name = sql.ref(connection.database)
+  await sql`alter database ${name} set max_parallel_workers_per_gather = 4`.execute(db)
+  const direct = openDatabase({ connection, log: silentLog, max: 1 })
+  onTestFinished(direct.stop)
+  expect(await workersOf(direct.db)).toBe('0')
+  expect(await workersOf(direct.shareOf('an organization'))).toBe('0')
+  // A pooler takes no settings at the start of a connection.
+  const pooled = openDatabase({
+    connection: { ...connection, isPooled: true },
+    ...{ log: silentLog, max: 1 },
+  })
+  onTestFinished(pooled.stop)
+  expect(await pooled.db.transaction().execute(workersOf)).toBe('0')
 })
 
 test('connections of a burst are still open for the next one, minutes later', async () => {

@@ -48,6 +48,8 @@ const usualConnectTimeoutMs = 5_000
 // Long: a new connection knows no table and no plan yet, which took its first statements 15 to 40 ms each. After 30 seconds,
 // every burst of requests opened some.
 const idleTimeoutMs = 600_000
+// A parallel plan takes several cores of a database that all organizations share for the statement of one of them.
+const noParallelPlans = 'max_parallel_workers_per_gather = 0'
 // A writer put to sleep inside a transaction holds the lease's row: it must not hold it for long.
 const idleInTransactionMs = 15_000
 
@@ -102,6 +104,8 @@ export const openDatabase = (options: {
     ...(!connection.isPooled && {
       statement_timeout: statementTimeoutMs,
       idle_in_transaction_session_timeout: idleInTransactionMs,
+      // The driver reads the variable only where there are no options. Those of a connection string replace both.
+      options: `${process.env.PGOPTIONS ?? ''} -c ${noParallelPlans.replaceAll(' ', '')}`.trim(),
     }),
   })
   let stopped: Promise<void> | undefined
@@ -125,6 +129,7 @@ export const openDatabase = (options: {
   const local = [
     `statement_timeout = ${statementTimeoutMs}`,
     `idle_in_transaction_session_timeout = ${idleInTransactionMs}`,
+    noParallelPlans,
   ]
   const prepared = connection.isPooled
     ? withLocalSettings(pool, local, tracing)

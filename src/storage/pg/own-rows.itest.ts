@@ -111,7 +111,7 @@ const statements: Record<
   // All that wait at most, and none of the balances of others.
   'net changes that are due': [
     2 * many + 200,
-    (trx, { own }) => applyDeltas(trx, { network_id: own, head: 5, now: create_time }),
+    (trx, { own }) => applyDeltas(trx, { network_id: own, head: 5, limit: 100, now: create_time }),
   ],
   'jobs of a network': [
     200,

@@ -2,7 +2,7 @@
 // ended or moved by the one that lost it. Claims begin and end by the server's clock: a process whose own clock is ahead
 // would take jobs that others work on.
 
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { accessTables, JobKind } from '../access/tables.ts'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
@@ -37,32 +37,66 @@ export const enqueueJob = async (
   return rows[0]!
 }
 
-// Among how many of the oldest due jobs the organizations take turns.
-const turnsAmong = 1_000
+const firstId = '00000000-0000-0000-0000-000000000000'
+const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+// Organizations with jobs that one claim looks at. Where there are more, it begins at any of them.
+const mostOrganizations = 256
 
 const after = (ms: number) => sql`clock_timestamp() + ${ms}::float8 * interval '1 millisecond'`
 
 /**
- * Takes due jobs of a kind; no other process gets them for `claimMs`. The oldest of each organization come
- * first, so that one with many jobs does not keep the others waiting.
+ * Takes due jobs of a kind; no other process gets them for `claimMs`. The oldest of each organization come first, so that
+ * one with many jobs does not keep the others waiting. What the caller works on for an organization (`open`) counts as its
+ * turns: a caller that claims one job at a time would always get those of the organization with the oldest ones.
  */
 export const claimJobs = async (
   db: Db,
-  claim: { kind: JobKind; network_id: number; claimMs: number; limit: number },
+  claim: {
+    kind: JobKind
+    network_id: number
+    claimMs: number
+    limit: number
+    open?: readonly Pick<JobRow, 'organization_id'>[]
+  },
 ): Promise<JobRow[]> => {
-  // The time is selected once: compared with the function, the index would be read to the end of the kind.
+  const { kind, network_id, claimMs, limit, open = [] } = claim
+  const turnsOf = open.map(({ organization_id }) => organization_id)
+  const mine = sql`kind = ${kind} and network_id = ${network_id}`
+  // A step for each organization in the index (loose index scan), from a place on and then from the start. Those of an earlier
+  // version have none. The time is selected once: compared with the function, the index would be read to its end.
+  const next = (from: RawBuilder<unknown>) => sql`(
+    select organization_id from job where ${mine} and organization_id > ${from}
+    order by organization_id limit 1)`
+  const walk = (from: RawBuilder<unknown>, to: RawBuilder<unknown>) => sql`
+    with recursive owner (organization_id, place) as (
+      select ${next(from)}, 1
+      union all
+      select ${next(sql`o.organization_id`)}, place + 1 from owner o
+      where o.organization_id <= ${to} and place < ${sql.lit(mostOrganizations)})
+    select organization_id from owner where organization_id <= ${to}`
+  const place = sql`(select id from place)`
+  const due = (owner: RawBuilder<unknown>) => sql`(
+    select job_id, organization_id, next_attempt_time from job
+    where ${mine} and organization_id ${owner}
+      and next_attempt_time <= (select clock_timestamp())
+    order by organization_id, next_attempt_time limit ${limit})`
   const { rows } = await sql<JobRow>`
-    with due as materialized (
-      select job_id, organization_id, next_attempt_time from job
-      where kind = ${claim.kind} and network_id = ${claim.network_id}
-        and next_attempt_time <= (select clock_timestamp())
-      order by next_attempt_time limit ${sql.lit(turnsAmong)}),
+    with place as materialized (select gen_random_uuid() as id),
+    owner as materialized (
+      (${walk(place, sql`${lastId}::uuid`)}) union all (${walk(sql`${firstId}::uuid`, place)})
+      limit ${sql.lit(mostOrganizations)}),
+    due as materialized (
+      select d.* from owner o, lateral ${due(sql`= o.organization_id`)} d
+      union all ${due(sql`is null`)}),
     chosen as materialized (
       select job_id from (
         select job_id, next_attempt_time, row_number() over (
-          partition by organization_id order by next_attempt_time) as turn from due) d
-      order by turn, next_attempt_time limit ${claim.limit})
-    update job set attempt_count = attempt_count + 1, next_attempt_time = ${after(claim.claimMs)},
+            partition by organization_id order by next_attempt_time)
+          + (select count(*) from unnest(${turnsOf}::uuid[]) w (organization_id)
+            where w.organization_id is not distinct from due.organization_id) as turn
+        from due) d
+      order by turn, next_attempt_time limit ${limit})
+    update job set attempt_count = attempt_count + 1, next_attempt_time = ${after(claimMs)},
       update_time = clock_timestamp()
     where job_id in (
       select job_id from job where job_id in (select job_id from chosen)

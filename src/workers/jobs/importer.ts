@@ -4,11 +4,11 @@
 
 import type { Chain } from '../../chains/chain.ts'
 import { coverJobKind, postponeCover, runCover } from '../../domain/wallets/cover-job.ts'
-import { refreshJobKind, runRefresh } from '../../domain/wallets/refresh-job.ts'
+import { postponeRefresh, refreshJobKind, runRefresh } from '../../domain/wallets/refresh-job.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Db } from '../../storage/pg/database.ts'
-import { type JobRow, keepJob } from '../../storage/tracking/jobs.ts'
+import type { JobRow } from '../../storage/tracking/jobs.ts'
 import { startJobs } from './jobs.ts'
 
 /** What an importer is made of. */
@@ -24,7 +24,6 @@ export type ImporterOptions = {
 // Few at once: jobs share the nodes with the tracker, and each page reads many balances.
 const jobsAtOnce = 4
 const coversAtOnce = 2
-const lastPauseSeconds = 300
 
 /** Reads the balances that an operation has promised and not read itself. */
 export function startImporter(options: ImporterOptions): { stop(): Promise<void> } {
@@ -32,16 +31,15 @@ export function startImporter(options: ImporterOptions): { stop(): Promise<void>
 
   const work = async (job: JobRow, signal: AbortSignal): Promise<void> => {
     try {
-      await runRefresh({ db, clock, chain, signal }, job)
+      // One page: a wallet may have millions of addresses, and others wait for the place.
+      await runRefresh({ db, clock, chain, signal, most: { pages: 1 } }, job)
     } catch (error) {
-      // A stop is not a failure: the next process takes the job at once.
-      const seconds = signal.aborted ? 0 : Math.min(2 ** job.attempt_count, lastPauseSeconds)
+      const pauseMs = await postponeRefresh({ db, signal }, job, error).catch(() => 0)
       if (!signal.aborted)
-        log.warn({ err: error, job_id: job.job_id, retry_s: seconds }, 'balances not read yet')
-      await keepJob(db, job, {
-        keepMs: seconds * 1_000,
-        last_error: error instanceof Error ? error.message : String(error),
-      }).catch(() => {})
+        log.warn(
+          { err: error, job_id: job.job_id, retry_s: pauseMs / 1_000 },
+          'balances not read yet',
+        )
     }
   }
 

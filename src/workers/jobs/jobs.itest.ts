@@ -17,10 +17,12 @@ const startBench = async () => {
     network: `jobs-${randomUUID()}`,
   })
   const { organization_id } = await createCaller()
-  await enqueueJob(db, {
-    ...{ job_id: randomUUID(), kind, organization_id, network_id, payload: {} },
-    claimMs: 0,
-  })
+  const enqueue = () =>
+    enqueueJob(db, {
+      ...{ job_id: randomUUID(), kind, organization_id, network_id, payload: {} },
+      claimMs: 0,
+    })
+  await enqueue()
   const start = (
     at: Db,
     work: (job: JobRow, signal: AbortSignal) => Promise<unknown>,
@@ -32,7 +34,7 @@ const startBench = async () => {
     })
     onTestFinished(jobs.stop)
   }
-  return { start }
+  return { start, enqueue }
 }
 
 test('a job of a process that has died is worked on by another one within 5 s', async () => {
@@ -111,4 +113,21 @@ test('work on a job that another process has claimed is stopped', async () => {
     .where('job_id', '=', job_id)
     .execute()
   await waitFor('its work is stopped', () => isStopped)
+})
+
+test('a job that takes long occupies one place, and the others are worked on beside it', async () => {
+  const { start, enqueue } = await startBench()
+  const gate = Promise.withResolvers<void>()
+  for (let count = 0; count < 5; count++) await enqueue()
+  let begun = 0
+  let done = 0
+  start(db, async (job) => {
+    if (begun++ === 0) await gate.promise
+    await finishJob(db, job)
+    done++
+  })
+  // Before its jobs are stopped.
+  onTestFinished(() => gate.resolve())
+  await waitFor('all others are done', () => done === 5)
+  expect(begun).toBe(6)
 })

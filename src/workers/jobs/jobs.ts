@@ -25,60 +25,67 @@ const renewMs = claimMs / 3
 
 /**
  * Works off jobs as they come. Every process may do so: a job is claimed by one of them, and the
- * claim of a dead one comes back by itself.
+ * claim of a dead one comes back by itself. A job that takes long occupies its own place only.
  */
 export function startJobs(options: JobsOptions): { stop(): Promise<void> } {
   const { db, clock, log, network_id, kind, atOnce, pollMs, work } = options
   const stopping = new AbortController()
   const { signal } = stopping
+  const open = new Set<JobRow>()
+  let onEnded = (): void => {}
 
-  // Claims and works off one batch; returns how many there were.
-  const sweep = async (): Promise<number> => {
-    const jobs = await claimJobs(db, { kind, network_id, claimMs, limit: atOnce })
-    if (jobs.length === 0) return 0
-    const open = new Map(jobs.map((job) => [job, new AbortController()]))
+  const begin = (job: JobRow): void => {
+    open.add(job)
+    const lost = new AbortController()
     const done = new AbortController()
-    const renewing = renew(open, done.signal)
-    try {
-      // Waits for all of them, so that a process never holds more claims than `atOnce`.
-      await Promise.all(
-        [...open].map(([job, lost]) =>
-          work(job, AbortSignal.any([signal, lost.signal])).finally(() => open.delete(job)),
-        ),
-      )
-    } finally {
-      done.abort()
-      await renewing
-    }
-    return jobs.length
+    const working = work(job, AbortSignal.any([signal, lost.signal]))
+    const both = [working.finally(() => done.abort()), renew(job, lost, done.signal)]
+    void Promise.allSettled(both).then(() => {
+      open.delete(job)
+      onEnded()
+    })
   }
 
-  /** Keeps the claims, and stops work on what another process has taken over. */
-  const renew = async (
-    open: ReadonlyMap<JobRow, AbortController>,
-    ended: AbortSignal,
-  ): Promise<void> => {
+  /** Keeps the claim, and stops the work when another process has taken the job over. */
+  const renew = async (job: JobRow, lost: AbortController, ended: AbortSignal): Promise<void> => {
     while (!ended.aborted) {
       await clock.sleep(renewMs, ended).catch(() => {})
       if (ended.aborted) return
-      const mine = [...open]
-      const claims = mine.map(([job]) => job)
-      const kept = await renewJobs(db, claims, claimMs).catch((error: unknown) => {
-        log.warn({ err: error }, 'renewing the claims of jobs failed, will retry')
+      const kept = await renewJobs(db, [job], claimMs).catch((error: unknown) => {
+        log.warn({ err: error }, 'renewing the claim of a job failed, will retry')
         return undefined
       })
-      for (const [job, lost] of mine)
-        if (kept?.has(job.job_id) === false) lost.abort(new Error('the job is worked on elsewhere'))
+      if (kept?.has(job.job_id) === false) lost.abort(new Error('the job is worked on elsewhere'))
     }
   }
+
+  /** Claims and begins jobs for the places that are free. */
+  const fill = async (): Promise<void> => {
+    const limit = atOnce - open.size
+    const jobs = await claimJobs(db, { kind, network_id, claimMs, limit, open: [...open] })
+    for (const job of jobs) begin(job)
+  }
+
+  /** Waits for the end of a job; where places are free, until the next poll at the latest. */
+  const wait = async (ended: Promise<void>): Promise<void> => {
+    if (open.size === atOnce) return await ended
+    const woken = new AbortController()
+    void ended.then(() => woken.abort())
+    await clock.sleep(pollMs, AbortSignal.any([signal, woken.signal])).catch(() => {})
+  }
+
   const run = async (): Promise<void> => {
-    while (!signal.aborted) {
-      const done = await sweep().catch((error: unknown) => {
-        log.warn({ err: error }, 'claiming jobs failed, will retry')
-        return 0
-      })
-      // Without a pause while there is work; the poll only bounds the delay of new jobs.
-      if (done === 0) await clock.sleep(pollMs, signal).catch(() => {})
+    while (!signal.aborted || open.size > 0) {
+      // From before the claim on: a job may end while it runs.
+      const { promise: ended, resolve } = Promise.withResolvers<void>()
+      onEnded = resolve
+      if (signal.aborted) await ended
+      else {
+        await fill().catch((error: unknown) =>
+          log.warn({ err: error }, 'claiming jobs failed, will retry'),
+        )
+        await wait(ended)
+      }
     }
   }
   const running = run()

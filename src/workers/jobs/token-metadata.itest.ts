@@ -78,6 +78,8 @@ const describeItems = async (reachable: string[], uris: readonly string[]) => {
   for (const [at, uri] of uris.entries()) if (uri) chain.setTokenUri(account(72), BigInt(at), uri)
   chain.mine([{ movements: uris.map((_, at) => ({ to: account(1), value: 1n, asset: item(at) })) }])
   await settled(bench)
+  const queued = await db.selectFrom('job').select('organization_id').distinct().execute()
+  expect(queued).toEqual([{ organization_id: caller.organization_id }])
   const fetch = createGuardedFetch({ reachable: createReachable(reachable), allowHttp: true })
   const worker = startTokenMetadata({
     db,

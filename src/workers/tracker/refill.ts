@@ -43,19 +43,19 @@ export function startRefilling(options: {
   const times = { ...usualTimes, ...options.times }
   const stopping = new AbortController()
   const signal = AbortSignal.any([options.signal, stopping.signal])
-  // Rereading comes first: those blocks were stored, and only lack the tokens of late accounts.
   const refill = createRefill(tools, times.blocks)
   const reread = createReread(tools, { ...times, log })
 
-  // One step of the loop; returns the pause before the next one in milliseconds.
-  const once = async (): Promise<number> => {
-    await reopenLate(tools)
-    if (await reread(signal)) {
-      onStored()
-      return breathMs
-    }
+  const rereadSome = async (): Promise<boolean> => {
+    const isDone = await reread(signal)
+    if (isDone) onStored()
+    return isDone
+  }
+
+  /** Asks for a part of the gap that is due first, if there is one. */
+  const refillSome = async (): Promise<boolean> => {
     const gap = await findDueGap(db, network_id, new Date(clock.now()))
-    if (!gap) return times.everyMs
+    if (!gap) return false
     const { from_block: from, to_block: to } = gap
     const about = { chain: chain.service, network_id, from, to }
     try {
@@ -63,7 +63,7 @@ export function startRefilling(options: {
       counts.filled += filled
       onStored()
       if (closed > 0) log.info(about, 'gap filled')
-      if (filled > 0) return breathMs
+      if (filled > 0) return true
       log.debug({ ...about, attempts: gap.attempts + 1 }, 'gap cannot be filled yet')
     } catch (error) {
       signal.throwIfAborted()
@@ -79,7 +79,21 @@ export function startRefilling(options: {
     )
     const next_time = new Date(clock.now() + pauseMs)
     await postponeGap(db, gap, { attempts: gap.attempts + 1, next_time })
-    return breathMs
+    return true
+  }
+
+  // In turns: there may be blocks to read again for as long as an organization has a job with many pages.
+  let steps = [rereadSome, refillSome]
+
+  // One step of the loop; returns the pause before the next one in milliseconds.
+  const once = async (): Promise<number> => {
+    await reopenLate(tools)
+    for (const step of steps)
+      if (await step()) {
+        steps = steps.toReversed()
+        return breathMs
+      }
+    return times.everyMs
   }
 
   const loop = async (): Promise<void> => {

@@ -25,9 +25,10 @@ export function createReread(
   const { db, clock, network_id, chain } = tools
   const { blocks: most, firstPauseMs, lastPauseMs, log } = options
   const store = createRangeStore(tools)
-  // In memory only: after a restart the blocks are asked for at once, which is harmless.
+  // In memory only: after a restart the blocks are asked for at once, and from the lowest on, which is harmless.
   let failures = 0
   let nextTime = 0
+  let position = 0
 
   const readSome = async (range: BlockRange, signal: AbortSignal): Promise<void> => {
     const { transfers } = await store(range, signal, (run) => ({
@@ -44,15 +45,16 @@ export function createReread(
     const ranges = await listRereads(db, network_id)
     const head = (await findCursor(db, network_id))?.block_number ?? -1
     const due = ranges.filter(({ from }) => from <= head)
-    // After a failure it begins elsewhere: one block that no node has must not delay the others.
-    const range = due[failures % Math.max(1, due.length)]
+    // Round all blocks: a job with many pages adds its first ones again with each page, and the others would never be read. Neither
+    // do blocks that no node has delay the others.
+    const range = due.find(({ to }) => Math.min(to, head) >= position) ?? due[0]
     if (!range) return false
     const last = Math.min(range.to, head)
-    // Each second failure moves on by a step, so that blocks which no node has are passed over.
-    const skip = Math.min(last - range.from, (failures >> 1) * most)
-    const from = range.from + skip
+    const from = position > last ? range.from : Math.max(range.from, position)
+    const to = Math.min(last, from + most - 1)
+    position = to + 1
     try {
-      await readSome({ from, to: Math.min(last, from + most - 1) }, signal)
+      await readSome({ from, to }, signal)
       failures = 0
       return true
     } catch (error) {
