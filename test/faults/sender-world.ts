@@ -12,6 +12,7 @@ import { listDueBroadcasts } from '../../src/storage/transactions/open.ts'
 import { createMonths } from '../../src/workers/janitor/months.ts'
 import { checkTransaction } from '../../src/workers/sender/check-transaction.ts'
 import { expireUnsigned } from '../../src/workers/sender/sender.ts'
+import { releasePage } from '../../src/workers/tracker/releasing.ts'
 import { findAncestor, rollBack } from '../../src/workers/tracker/reorg.ts'
 import { storeBeginning, storeBlocks } from '../../src/workers/tracker/store.ts'
 import { CrashError, createFaultyDb } from '../helpers/faulty-db.ts'
@@ -47,6 +48,8 @@ export const createSenderWorld = async (
     chain,
     lease: { name: lease.name, epoch },
     window: 64,
+    // So few that what a block confirms takes several pages.
+    releaseLimits: { notifications: 2, transfers: 10, withBlock: 1 },
   }
   const senderTools = { db: faulty.db, clock, log: silentLog, network_id, sending }
   const ensureMonths = createMonths(db)
@@ -256,7 +259,8 @@ export const createSenderWorld = async (
       if (ancestor) await rollBack(tools, ancestor)
       return ancestor !== undefined
     }
-    if (position.number === blocks.length - 1) return false
+    if (chance(0.2)) await releasePage(tools)
+    if (position.number === blocks.length - 1) return (await releasePage(tools)).isMore
     const event = (await chain.follow(position, never)[Symbol.asyncIterator]().next()).value
     if (event?.kind !== 'blocks') throw new Error(`unexpected ${event?.kind}`)
     await ensureMonths(event.blocks.map((block: { time: number }) => block.time))

@@ -5,6 +5,7 @@ import {
   type TransactionChange,
   type TransactionRow,
   updateTransaction,
+  updateTransactions,
 } from '../../storage/transactions/transactions.ts'
 
 /** What is to be written with a move. */
@@ -24,9 +25,7 @@ export async function moveTransaction(
   row: TransactionRow,
   { event, change, now }: Move,
 ): Promise<TransactionRow> {
-  const transaction_state = transactionStateAfter(row.transaction_state, event)
-  if (!transaction_state)
-    throw new NoArrowError(`${row.transaction_state} has no arrow for "${event}"`)
+  const transaction_state = stateAfter(row, event)
   const moved = await updateTransaction(trx, row, {
     ...change,
     transaction_state,
@@ -35,4 +34,42 @@ export async function moveTransaction(
   // The one state that frees a nonce: what ended on the chain has used it.
   if (transaction_state === 'TRANSACTION_STATE_CANCELED') await noteFreed(trx, row)
   return moved
+}
+
+/**
+ * Moves transactions that the caller has locked, in one statement for each state that they come to. In the order in which they
+ * are given.
+ */
+export async function moveTransactions(
+  trx: Db,
+  rows: readonly TransactionRow[],
+  { eventOf, change, now }: Omit<Move, 'event'> & { eventOf(row: TransactionRow): BlockEvent },
+): Promise<TransactionRow[]> {
+  const moved = new Map<string, TransactionRow>()
+  for (const [transaction_state, some] of Map.groupBy(rows, (row) => stateAfter(row, eventOf(row))))
+    for (const row of await updateTransactions(trx, some, {
+      ...change,
+      transaction_state,
+      update_time: now,
+    }))
+      moved.set(nameOf(row), row)
+  return rows.map((row) => moved.get(nameOf(row))!)
+}
+
+/** What blocks do with many transactions at once. None of it frees a nonce. */
+export type BlockEvent = Extract<
+  TransactionEvent,
+  'confirmed' | 'reverted' | 'replaced' | 'reorganized'
+>
+
+const nameOf = ({ organization_id, transaction_id }: TransactionRow): string =>
+  `${organization_id}/${transaction_id}`
+
+function stateAfter(
+  { transaction_state }: TransactionRow,
+  event: TransactionEvent,
+): TransactionRow['transaction_state'] {
+  const after = transactionStateAfter(transaction_state, event)
+  if (!after) throw new NoArrowError(`${transaction_state} has no arrow for "${event}"`)
+  return after
 }

@@ -42,19 +42,97 @@ export const lockOnTheWay = async (
 const depth = depthOf(sql`m.wallet_id`)
 const decidedBlock = sql`coalesce(block_number, replaced_block_number)`
 
-/** What a head has confirmed: transactions that were mined, or whose nonce another one took. */
+const decided = sql`transaction_state in ${open} and ${decidedBlock} is not null`
+// Processes of an earlier version may run beside this one: they note no block, and leave one that has become wrong. So what has
+// none is looked at as well, and the confirmation of all is computed.
+const noted = sql`coalesce(due_block, 0)`
+const isConfirmed = (head: number) =>
+  sql`${decided} and ${noted} <= ${head} and ${decidedBlock} + ${depth} <= ${head}`
+
+/** Whether a head may have confirmed something; most blocks need to ask no more than this. */
+export const hasConfirmed = async (db: Db, network_id: number, head: number): Promise<boolean> => {
+  const { rows } = await sql<{ is_due: boolean }>`${sql.raw(prepared)}
+    select ${noted} <= ${head}::int8 as is_due from managed_transaction
+    where network_id = ${network_id} and ${decided} order by ${noted} limit 1`.execute(db)
+  return rows[0]?.is_due === true
+}
+
+/** How much of what a head has confirmed is taken at once. */
+export type ConfirmedPart = { limit: number; perOrganization: number }
+
+// Of `data`, in all transactions of a page. Records contain it as hex, once for each webhook.
+const mostBytes = 2 ** 21
+
+/**
+ * What a head has confirmed: transactions that were mined, or whose nonce another one took. A page of them, locked, the oldest
+ * of each organization first; and whether there may be more. One organization may have 100,000, which a lower confirmation of
+ * their wallet confirms at once, and blocks of all organizations wait for a page.
+ */
 export const lockConfirmed = async (
   trx: Db,
-  network_id: number,
+  {
+    network_id,
+    head,
+    limit,
+    perOrganization,
+  }: ConfirmedPart & { network_id: number; head: number },
+): Promise<{ rows: TransactionRow[]; isMore: boolean }> => {
+  const ofNetwork = sql`m.network_id = ${network_id}`
+  const first = (than: ReturnType<typeof sql>) => sql`
+    select m.organization_id, ${noted} as due from managed_transaction m
+    where ${ofNetwork} and ${decided} ${than} order by m.organization_id, ${noted} limit 1`
+  // Steps from organization to organization in the index. Each row is locked by a look-up of its own, whatever the planner
+  // expects, and its conditions are checked again if another transaction has changed it meanwhile.
+  const { rows: found } = await sql<TransactionRow & { page_part: number; page_found: number }>`
+    with recursive step (organization_id, due) as (
+      (${first(sql``)})
+      union all
+      select n.* from step cross join lateral (
+        ${first(sql`and m.organization_id > step.organization_id`)}) n),
+    due as (
+      select organization_id from step where due <= ${head} order by due, organization_id limit ${limit}),
+    part as (
+      select least(${perOrganization}::int8, greatest(1, ${limit}::int8 / greatest(1, count(*)))) as count
+      from due),
+    found as materialized (
+      select d.* from due cross join lateral (
+        select p.*, row_number() over () as turn from (
+          select m.organization_id, m.transaction_id, octet_length(m.data) as size
+          from managed_transaction m
+          where ${ofNetwork} and m.organization_id = due.organization_id and ${isConfirmed(head)}
+          order by ${noted} limit (select count from part)) p) d),
+    page as materialized (
+      select organization_id, transaction_id from (
+        select *, sum(size) over (order by turn, organization_id) - size as earlier from found) f
+      where earlier < ${mostBytes} order by organization_id, transaction_id)
+    select m.*, (select count from part) as page_part, (select count(*) from found) as page_found
+    from page cross join lateral (
+      select * from managed_transaction m
+      where m.organization_id = page.organization_id and m.transaction_id = page.transaction_id
+        and ${isConfirmed(head)}
+      for update) m`.execute(trx)
+  const counts = new Map<string, number>()
+  for (const { organization_id } of found)
+    counts.set(organization_id, (counts.get(organization_id) ?? 0) + 1)
+  const isMore = found.some(
+    ({ organization_id, page_part, page_found }) =>
+      page_found >= limit ||
+      page_found > found.length ||
+      counts.get(organization_id)! >= Number(page_part),
+  )
+  return { rows: found.map(({ page_part: _, page_found: __, ...row }) => row), isMore }
+}
+
+/** One transaction, locked, if a head has confirmed it. */
+export const lockIfConfirmed = async (
+  trx: Db,
+  { organization_id, transaction_id }: Pick<TransactionRow, 'organization_id' | 'transaction_id'>,
   head: number,
 ): Promise<TransactionRow[]> => {
-  // Processes of an earlier version may run beside this one: they note no block, and leave one that has become wrong. So
-  // what has none is looked at as well, and the confirmation of all is computed.
   const { rows } = await sql<TransactionRow>`
     select * from managed_transaction m
-    where network_id = ${network_id} and transaction_state in ${open} and ${decidedBlock} is not null
-      and coalesce(due_block, 0) <= ${head} and ${decidedBlock} + ${depth} <= ${head}
-    ${inOrder} for update`.execute(trx)
+    where organization_id = ${organization_id} and transaction_id = ${transaction_id}
+      and ${isConfirmed(head)} for update`.execute(trx)
   return rows
 }
 

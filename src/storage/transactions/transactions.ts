@@ -149,6 +149,26 @@ export const updateTransaction = async (
     .returningAll()
     .executeTakeFirstOrThrow()
 
+/** The same change of transactions that the caller has locked, in one statement. */
+export const updateTransactions = async (
+  trx: Db,
+  rows: readonly Pick<TransactionRow, 'organization_id' | 'transaction_id'>[],
+  change: TransactionChange,
+): Promise<TransactionRow[]> => {
+  if (rows.length === 0) return []
+  const organization_ids = rows.map(({ organization_id }) => organization_id)
+  const transaction_ids = rows.map(({ transaction_id }) => transaction_id)
+  return await trx
+    .updateTable('managed_transaction')
+    .set(change)
+    .where(
+      sql<boolean>`(organization_id, transaction_id) in (
+        select * from unnest(${organization_ids}::uuid[], ${transaction_ids}::text[]))`,
+    )
+    .returningAll()
+    .execute()
+}
+
 /** One page of transactions, newest first. */
 export const listTransactions = async (
   db: Db,

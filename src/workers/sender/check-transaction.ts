@@ -9,13 +9,13 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { awaitCursor, findCursor, holdBlock } from '../../storage/tracking/blocks.ts'
+import { lockIfConfirmed } from '../../storage/transactions/open.ts'
 import { isOnTheWay } from '../../storage/transactions/record.ts'
 import {
   lockTransaction,
   type TransactionRow,
   updateTransaction,
 } from '../../storage/transactions/transactions.ts'
-import { usualFanOut } from '../../storage/webhooks/fan-out-limits.ts'
 import { notifyOfStates } from '../../storage/webhooks/state-notifications.ts'
 import { confirm, decideBy } from './follow.ts'
 
@@ -129,8 +129,9 @@ async function settleUse(
     if (!row || !isOnTheWay(row)) return true
     const now = new Date(clock.now())
     const moved = await decideBy(trx, row, use, now)
-    const ended = await confirm(trx, { network_id, now }, cursor.block_number)
-    await notifyOfStates(trx, [...(moved ? [moved] : []), ...ended], now, { limits: usualFanOut })
+    // Others are left to blocks, which confirm a page at a time.
+    const ended = await confirm(trx, await lockIfConfirmed(trx, row, cursor.block_number), now)
+    await notifyOfStates(trx, [...(moved ? [moved] : []), ...ended], now)
     return true
   })
 }

@@ -11,7 +11,7 @@ import type { ChainBlock } from '../../chains/chain.ts'
 import { silentLog } from '../../lib/log.ts'
 import { openDatabase } from '../../storage/pg/database.ts'
 import { setCursor } from '../../storage/tracking/blocks.ts'
-import { followBlocks, unfollowAbove } from './follow.ts'
+import { confirmedPart, confirmLeft, followBlocks, unfollowAbove } from './follow.ts'
 
 const { connection } = await freshDatabase()
 const { db, stop } = openDatabase({ connection, log: silentLog, max: 1 })
@@ -41,12 +41,17 @@ const store = async (number: number, sent: 'ours' | 'others' | 'none' = 'none') 
   })
 }
 
-const states = async (): Promise<Record<string, number>> => {
+/** Confirms a page of what blocks have left; says whether there is more. */
+const confirmMore = async (perOrganization = 200): Promise<boolean> => {
+  const context = { network_id, now, part: confirmedPart(undefined, perOrganization) }
+  const page = await db.transaction().execute((trx) => confirmLeft(trx, context, head))
+  return page.isMore
+}
+
+const states = async ({ organization_id }: Caller = owner): Promise<Record<string, number>> => {
   const { rows } = await sql<{ state: string; count: number }>`
     select replace(transaction_state, 'TRANSACTION_STATE_', '') as state, count(*)::int8 as count
-    from managed_transaction where organization_id = ${owner.organization_id} group by 1`.execute(
-    db,
-  )
+    from managed_transaction where organization_id = ${organization_id} group by 1`.execute(db)
   return Object.fromEntries(rows.map(({ state, count }) => [state, count]))
 }
 
@@ -113,7 +118,103 @@ it('a higher confirmation postpones, and a lower one brings forward', async () =
   expect(await states()).toEqual({ MINED: count })
   await update(30)
   await store(head + 1)
+  while (await confirmMore());
   expect(await states()).toEqual({ CONFIRMED: count })
+})
+
+it('a block confirms a part of what an organization has due, all of others, and pages between blocks the rest', async () => {
+  await begin(300)
+  const [large, ours] = [owner, numbers]
+  await store(head, 'ours')
+  await update(1_000)
+  await begin(20)
+  await store(head, 'ours')
+  const small = owner
+  await store(head + 48)
+  await large.call('UpdateConfirmation', { wallet_id: large.wallet_id, confirmation: 1 })
+  await store(head + 1)
+  expect(await states(large)).toEqual({ CONFIRMED: 64, MINED: ours.length - 64 })
+  expect(await states(small)).toEqual({ CONFIRMED: 20 })
+  const left: number[] = []
+  for (let isMore = true; isMore; ) {
+    isMore = await confirmMore(100)
+    left.push((await states(large)).MINED ?? 0)
+  }
+  expect(left).toEqual([136, 36, 0])
+  expect(await confirmMore()).toBe(false)
+})
+
+it('each transaction is confirmed and notified once, whatever page it is in', async () => {
+  await begin(150)
+  const { call, wallet_id, organization_id } = owner
+  const webhook = { wallet_id, webhook_endpoint: 'https://example.org/hook', confirmation: 1 }
+  await call('RegisterWebhook', { ...webhook, events: ['WEBHOOK_EVENT_TRANSACTION_STATE'] })
+  await store(head, 'ours')
+  await update(1)
+  await store(head + 1)
+  expect(await states()).toEqual({ CONFIRMED: 64, MINED: 86 })
+  // A reorganization in between takes both kinds back.
+  const removed = { network_id, above: head - 2, organization_ids: [organization_id] }
+  await db.transaction().execute((trx) => unfollowAbove(trx, { network_id, now }, removed))
+  expect(await states()).toEqual({ SENT: 150 })
+  await store(head, 'ours')
+  while (await confirmMore(40));
+  expect(await states()).toEqual({ CONFIRMED: 150 })
+  const { rows } = await sql<{ id: string; states: string }>`
+    select data->'transaction'->>'transaction_id' as id,
+      string_agg(replace(data->'transaction'->>'transaction_state', 'TRANSACTION_STATE_', ''), ' '
+        order by sequence) as states
+    from delivery where organization_id = ${organization_id} group by 1`.execute(db)
+  expect(
+    Object.fromEntries(
+      Map.groupBy(rows, (row) => row.states)
+        .entries()
+        .map(([said, all]) => [said, all.length]),
+    ),
+  ).toEqual({
+    'MINED CONFIRMED SENT MINED CONFIRMED': 64,
+    'MINED SENT MINED CONFIRMED': 86,
+  })
+})
+
+it('a page of transactions with much data has few of them', async () => {
+  await begin(40)
+  await sql`update managed_transaction set data = decode(repeat('00', 131072), 'hex')
+    where organization_id = ${owner.organization_id}`.execute(db)
+  await store(head, 'ours')
+  await store(head + 49)
+  expect(await states()).toEqual({ CONFIRMED: 16, MINED: 24 })
+  while (await confirmMore());
+  expect(await states()).toEqual({ CONFIRMED: 40 })
+})
+
+it('a page reads its own rows, whatever else is due', async () => {
+  await begin(1_000)
+  await store(head, 'ours')
+  await sql`analyze managed_transaction`.execute(db)
+  await update(1)
+  // Versions of rows that are gone would count.
+  await sql`vacuum (index_cleanup on) managed_transaction`.execute(db)
+  const page = () => store(head + 1)
+  expect(await rowsRead(db, 'managed_transaction', page)).toBeLessThan(5 * 64)
+})
+
+it('many transactions take a few statements', async () => {
+  await begin(60)
+  await store(head, 'ours')
+  head += 49
+  let updates = 0
+  const counting = db.withPlugin({
+    transformQuery: ({ node }) => {
+      if (node.kind === 'UpdateQueryNode') updates++
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  })
+  const context = { network_id, now, part: confirmedPart(undefined) }
+  await counting.transaction().execute((trx) => confirmLeft(trx, context, head))
+  expect(updates).toBe(1)
+  expect(await states()).toEqual({ CONFIRMED: 60 })
 })
 
 it('a block that leaves the chain takes its confirmation with it', async () => {

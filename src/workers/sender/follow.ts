@@ -1,8 +1,14 @@
 import type { BlockRef, ChainBlock } from '../../chains/chain.ts'
-import { moveTransaction } from '../../domain/transactions/move.ts'
+import {
+  type BlockEvent,
+  moveTransaction,
+  moveTransactions,
+} from '../../domain/transactions/move.ts'
 import { keyOf } from '../../lib/bytes.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import {
+  type ConfirmedPart,
+  hasConfirmed,
   hasOpenTransactions,
   lockConfirmed,
   lockDecidedAbove,
@@ -12,8 +18,13 @@ import {
   dueBlockOf,
   type TransactionRow,
   updateTransaction,
+  updateTransactions,
 } from '../../storage/transactions/transactions.ts'
-import { lockDueWebhooks } from '../../storage/webhooks/due-notifications.ts'
+import {
+  lockDueWebhooks,
+  usualPage,
+  usualWithBlock,
+} from '../../storage/webhooks/due-notifications.ts'
 import { type FanOutLimits, usualFanOut } from '../../storage/webhooks/fan-out-limits.ts'
 import { lockRetractedWebhooks, type Removed } from '../../storage/webhooks/retractions.ts'
 import { notifyOfStates } from '../../storage/webhooks/state-notifications.ts'
@@ -23,16 +34,27 @@ type FollowContext = {
   now: Date
   /** How many notifications are written with a block. */
   limits?: FanOutLimits | undefined
+  /** How many transactions are confirmed with a block. */
+  part?: ConfirmedPart | undefined
 }
+
+/** How much one database transaction confirms: as many as it releases notifications. */
+export const confirmedPart = (
+  limits: { notifications: number } | undefined,
+  perOrganization = usualWithBlock,
+): ConfirmedPart => ({
+  limit: limits?.notifications ?? usualPage,
+  perOrganization: Math.max(1, perOrganization),
+})
 
 /**
  * Takes managed transactions along with the blocks that are being stored, in the same database
  * transaction: what is mined, what has its confirmation, whose nonce another transaction took. Says whether
- * notifications are left to be written later.
+ * something is left: confirmations beyond a page, or notifications to be written.
  */
 export async function followBlocks(
   trx: Db,
-  { network_id, now, limits = usualFanOut }: FollowContext,
+  { network_id, now, limits = usualFanOut, part }: FollowContext,
   blocks: readonly ChainBlock[],
 ): Promise<boolean> {
   // A chain without managed transactions costs no statement, and one without open ones a single
@@ -53,13 +75,29 @@ export async function followBlocks(
         if (decided) moved.push(decided)
       }
   const head = blocks.at(-1)!.number
-  moved.push(...(await confirm(trx, { network_id, now }, head)))
+  const confirmed = await confirmPage(trx, { network_id, now, part }, head)
+  moved.push(...confirmed.moved)
   const { isLeft } = await notifyOfStates(trx, moved, now, {
     limits,
     // With those that the same database transaction will notify of transfers.
     lock: (atOnce) => lockDueWebhooks(trx, { network_id, head }, atOnce),
   })
-  return isLeft
+  return isLeft || confirmed.isMore
+}
+
+/**
+ * Confirms and notifies one page of what blocks have left. The cursor must be locked, and `head` be its block. Says of how many
+ * organizations the page was, and whether there is more.
+ */
+export async function confirmLeft(
+  trx: Db,
+  { network_id, now, limits = usualFanOut, part }: FollowContext,
+  head: number,
+): Promise<{ organizations: number; isMore: boolean }> {
+  const { moved, isMore } = await confirmPage(trx, { network_id, now, part }, head)
+  const { isLeft } = await notifyOfStates(trx, moved, now, { limits })
+  const organizations = new Set(moved.map(({ organization_id }) => organization_id)).size
+  return { organizations, isMore: isMore || isLeft }
 }
 
 /** Writes down that a block holds a transaction with the nonce; says how it moved, if it did. */
@@ -95,20 +133,28 @@ export async function decideBy(
   return undefined
 }
 
-/** Ends what a head has confirmed. */
+async function confirmPage(
+  trx: Db,
+  { network_id, now, part = confirmedPart(undefined) }: FollowContext,
+  head: number,
+): Promise<{ moved: TransactionRow[]; isMore: boolean }> {
+  if (!(await hasConfirmed(trx, network_id, head))) return { moved: [], isMore: false }
+  const { rows, isMore } = await lockConfirmed(trx, { network_id, head, ...part })
+  return { moved: await confirm(trx, rows, now), isMore }
+}
+
+/** Ends transactions that a head has confirmed. */
 export async function confirm(
   trx: Db,
-  { network_id, now }: FollowContext,
-  head: number,
+  rows: readonly TransactionRow[],
+  now: Date,
 ): Promise<TransactionRow[]> {
-  const moved: TransactionRow[] = []
-  for (const row of await lockConfirmed(trx, network_id, head)) {
-    const done = row.receipt_status === 0 ? ('reverted' as const) : ('confirmed' as const)
+  const eventOf = ({ transaction_state, receipt_status }: TransactionRow): BlockEvent => {
     // A row that is confirmed but not mined lost its nonce to another transaction.
-    const event = row.transaction_state === 'TRANSACTION_STATE_MINED' ? done : 'replaced'
-    moved.push(await moveTransaction(trx, row, { event, now }))
+    if (transaction_state !== 'TRANSACTION_STATE_MINED') return 'replaced'
+    return receipt_status === 0 ? 'reverted' : 'confirmed'
   }
-  return moved
+  return await moveTransactions(trx, rows, { eventOf, now })
 }
 
 /**
@@ -120,29 +166,27 @@ export async function unfollowAbove(
   { network_id, now, limits = usualFanOut }: FollowContext,
   removed: Removed,
 ): Promise<boolean> {
-  const moved: TransactionRow[] = []
-  for (const row of await lockDecidedAbove(trx, network_id, removed.above)) {
-    const change = {
-      block_number: null,
-      block_hash: null,
-      receipt_status: null,
-      replaced_by: null,
-      replaced_block_number: null,
-      due_block: null,
-      next_broadcast_time: now,
-    }
-    const wasDecided =
-      row.block_number !== null || row.transaction_state === 'TRANSACTION_STATE_REPLACED'
-    if (wasDecided)
-      moved.push(
-        await moveTransaction(trx, row, {
-          event: 'reorganized',
-          now,
-          change: { ...change, sent_time: now },
-        }),
-      )
-    else await updateTransaction(trx, row, change)
+  const rows = await lockDecidedAbove(trx, network_id, removed.above)
+  const change = {
+    block_number: null,
+    block_hash: null,
+    receipt_status: null,
+    replaced_by: null,
+    replaced_block_number: null,
+    due_block: null,
+    next_broadcast_time: now,
   }
+  const { decided = [], others = [] } = Object.groupBy(rows, (row) =>
+    row.block_number !== null || row.transaction_state === 'TRANSACTION_STATE_REPLACED'
+      ? 'decided'
+      : 'others',
+  )
+  await updateTransactions(trx, others, change)
+  const moved = await moveTransactions(trx, decided, {
+    eventOf: () => 'reorganized',
+    now,
+    change: { ...change, sent_time: now },
+  })
   const { isLeft } = await notifyOfStates(trx, moved, now, {
     limits,
     // With those that the same database transaction will notify of the reorganization.
