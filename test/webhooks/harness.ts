@@ -71,7 +71,9 @@ export const createWebhookBench = async (
         if (claimed > 0 || unrecorded > 0) return false
         const { rows } = await pool.query(
           `select 1 from delivery_queue q join webhook w using (webhook_id)
-           where w.network_id = $1 and q.next_attempt_time <= $2 limit 1`,
+           where w.network_id = $1 and (q.next_attempt_time <= $2
+             or q.next_attempt_time is not null and w.webhook_state = 'WEBHOOK_STATE_DISABLED')
+           limit 1`,
           [bench.network_id, new Date(clock.now())],
         )
         if (rows.length === 0) return courier.status().claimed === 0

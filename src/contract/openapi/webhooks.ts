@@ -110,6 +110,12 @@ const operationalBody = Type.Object({
   }),
 })
 
+const omittedData = Type.Object({
+  data_omitted: Type.Optional(
+    Type.Boolean({ description: '`data` is too long for a notification, see GetTransaction' }),
+  ),
+})
+
 function bodyOf(service: WalletService, onRecord: OnRecord): TObject {
   const tag = services[service]
   const transfer = Type.Intersect([
@@ -123,6 +129,9 @@ function bodyOf(service: WalletService, onRecord: OnRecord): TObject {
     ...propertiesIn({ transaction_hash, transaction_digest }, tag),
     confirmations: Count,
     transfers: Type.Array(transfer),
+    transfers_omitted: Type.Optional(
+      Type.Boolean({ description: 'the transaction has more transfers, see ListTransfers' }),
+    ),
     backfilled: Type.Optional(Type.Boolean()),
     test: Type.Optional(Type.Boolean()),
   })
@@ -132,6 +141,11 @@ function bodyOf(service: WalletService, onRecord: OnRecord): TObject {
     webhook_history_id: text,
     notification_type: Type.Enum([notificationTypes[service]]),
     create_time: Timestamp,
-    data: transaction ? Type.Union([transfers, Type.Object({ sequence, transaction })]) : transfers,
+    data: transaction
+      ? Type.Union([
+          transfers,
+          Type.Object({ sequence, transaction: Type.Intersect([transaction, omittedData]) }),
+        ])
+      : transfers,
   })
 }

@@ -3,6 +3,8 @@ import { expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { waitFor } from '../../../test/helpers/wait-for.ts'
 import { createWalletBench } from '../../../test/helpers/wallets.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { lockCursor } from '../../storage/tracking/blocks.ts'
 import { holdDisabled } from '../../storage/webhooks/queue-pages.ts'
 
 const { db } = await freshDatabase()
@@ -48,19 +50,32 @@ const waiting = async () => {
   const { rows } = await sql`
     select from pg_locks l join pg_stat_activity a using (pid)
     -- Of rows: the server itself may wait for other locks.
-    where not l.granted and l.locktype in ('transactionid', 'tuple')
+    where not l.granted and l.locktype in ('transactionid', 'tuple', 'advisory')
       and a.datname = current_database()`.execute(db)
   return rows.length
 }
 
 /** Locks the webhook as a block does that notifies it, and looks while a call is under way. */
-const between = async (
+const between = (
   webhook_id: string,
   begin: () => Promise<unknown>,
-): Promise<Record<string, number[]>> => {
-  const lock = (work: () => Promise<unknown>) =>
+): Promise<Record<string, number[]>> =>
+  whileLocked(
+    (trx) =>
+      sql`select from webhook where webhook_id = ${webhook_id} for no key update`.execute(trx),
+    begin,
+    () => counts(webhook_id),
+  )
+
+/** Takes a lock that a call waits for, and looks with the lock as soon as the call gives it back. */
+const whileLocked = async <found>(
+  take: (trx: Db) => Promise<unknown>,
+  begin: () => Promise<unknown>,
+  look: () => Promise<found>,
+): Promise<found> => {
+  const lock = <result>(work: () => Promise<result>) =>
     db.transaction().execute(async (trx) => {
-      await sql`select from webhook where webhook_id = ${webhook_id} for no key update`.execute(trx)
+      await take(trx)
       return await work()
     })
   const held = Promise.withResolvers<void>()
@@ -72,11 +87,11 @@ const between = async (
   await held.promise
   const running = begin()
   await waitFor('the call waits', async () => (await waiting()) === 1)
-  const block = lock(() => counts(webhook_id))
+  const block = lock(look)
   await waitFor('the block waits', async () => (await waiting()) === 2)
   release.resolve()
   await holding
-  const found = (await block) as Record<string, number[]>
+  const found = await block
   await running
   return found
 }
@@ -128,12 +143,96 @@ it('a block does not wait until all notifications are retried, restarted or ende
   expect(await enabled(webhook_id)).toBeUndefined()
 })
 
+it('a block does not wait until all notifications wait for another number of confirmations', async () => {
+  const webhook_id = await register()
+  const other = await register()
+  const note = (ids: string[], first: number, count: number) =>
+    sql`
+    insert into delivery (webhook_history_id, organization_id, network_id, webhook_id,
+      notification_type, data, block_number, due_block, create_time)
+    select gen_random_uuid(), ${organization_id}::uuid, ${network_id}, w.webhook_id,
+      'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED', '{}', n.block,
+      n.block + w.confirmation - 1, now()
+    from webhook w, lateral (select ${first}::int8 + n / 10 as block
+      from generate_series(0, ${count - 1}::int4) n) n
+    where w.webhook_id = any(${ids}::uuid[])`.execute(db)
+  await note([webhook_id, other], 1_000, many)
+  const changed = async (id: string, confirmation: number) => {
+    const { rows } = await sql<{ count: number }>`
+      select count(*)::int4 as count from delivery
+      where webhook_id = ${id} and due_block = block_number + ${confirmation}::int8 - 1`.execute(db)
+    return rows[0]!.count
+  }
+  /** How many notifications are due before one of an earlier block. */
+  const early = async () => {
+    const { rows } = await sql<{ count: number }>`
+      select count(*)::int4 as count from (
+        select block_number, max(block_number) over (order by due_block
+          range between unbounded preceding and 1 preceding) as latest
+        from delivery where webhook_id = ${webhook_id} and due_block is not null) d
+      where block_number < latest`.execute(db)
+    return rows[0]!.count
+  }
+  // More confirmations, then fewer, then those that all have already. A block that is stored meanwhile notes what it has.
+  let noted = many
+  for (const [confirmation, block] of [
+    [300, 2_001],
+    [20, 2_002],
+    [20, 2_003],
+  ] as const) {
+    const look = async () => {
+      const count = await changed(webhook_id, confirmation)
+      await note([webhook_id], block, 10)
+      return { count, early: await early() }
+    }
+    const found = await whileLocked(
+      (trx) => lockCursor(trx, network_id),
+      () => call('UpdateWebhook', { webhook_id, confirmation }),
+      look,
+    )
+    if (block < 2_003) expect(found.count).toEqual(someButNotAll)
+    noted += 10
+    expect(found.early).toBe(0)
+    expect(await changed(webhook_id, confirmation)).toBe(noted)
+    expect(await changed(other, 1)).toBe(many)
+  }
+})
+
+it('two changes of the confirmation at once leave one number for all notifications', async () => {
+  const webhook_id = await register()
+  await sql`
+    insert into delivery (webhook_history_id, organization_id, network_id, webhook_id,
+      notification_type, data, block_number, due_block, create_time)
+    select gen_random_uuid(), ${organization_id}::uuid, ${network_id}, ${webhook_id}::uuid,
+      'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED', '{}', n, n, now()
+    from generate_series(1, ${many}::int4) n`.execute(db)
+  const distances = async () => {
+    const { rows } = await sql<{ distance: number }>`
+      select distinct due_block - block_number + 1 as distance from delivery
+      where webhook_id = ${webhook_id} and due_block is not null`.execute(db)
+    return rows.map(({ distance }) => distance)
+  }
+  for (const pair of [
+    [500, 900],
+    [3, 700],
+    [20, 10],
+    [100, 5],
+  ]) {
+    await Promise.all(
+      pair.map((confirmation) => call('UpdateWebhook', { webhook_id, confirmation })),
+    )
+    const { webhooks } = await call('ListWebhooks', { webhook_id })
+    expect(pair).toContain(webhooks[0].confirmation)
+    expect(await distances()).toEqual([webhooks[0].confirmation])
+  }
+})
+
 it('what a change that broke off left due of a disabled webhook is held back after a minute', async () => {
   const webhook_id = await register()
   await sql`
     update webhook set webhook_state = 'WEBHOOK_STATE_DISABLED', update_time = now()
     where webhook_id = ${webhook_id}`.execute(db)
-  const hold = (minutes: number) => holdDisabled(db, [webhook_id], Date.now() + minutes * 60_000)
+  const hold = (minutes: number) => holdDisabled(db, webhook_id, Date.now() + minutes * 60_000)
   await hold(0)
   expect(await counts(webhook_id)).toEqual({ WEBHOOK_STATUS_PENDING: [many, 0] })
   for (let page = 0; page < 6; page++) await hold(2)

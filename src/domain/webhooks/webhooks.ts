@@ -16,7 +16,6 @@ import { checkEndpoint } from '../../lib/net/endpoint.ts'
 import { createReachable } from '../../lib/net/reachable.ts'
 import { subtractUse } from '../../storage/access/quotas.ts'
 import type { Db } from '../../storage/pg/database.ts'
-import { lockCursorInTurn } from '../../storage/tracking/blocks.ts'
 import type { WalletScope } from '../../storage/wallets/tables.ts'
 import { holdWallet } from '../../storage/wallets/wallets.ts'
 import {
@@ -40,11 +39,14 @@ import {
   insertWebhook,
   type ListedWebhook,
   listWebhooks,
+  lockWebhook,
+  postponeDeliveries,
   updateWebhook,
   type WebhookRow,
 } from '../../storage/webhooks/webhooks.ts'
 import { inBulkTurn } from '../bulk.ts'
 import type { Context, WalletHandler } from '../context.ts'
+import { inPages, pageRows } from '../in-pages.ts'
 import { makePage, readPage } from '../pages.ts'
 import { takeQuota } from '../quotas.ts'
 import { chainScope, getWallet, readScope } from '../wallets/scope.ts'
@@ -93,15 +95,12 @@ export const UpdateWebhook: WalletHandler<'UpdateWebhook'> = async (
   if (webhook_endpoint !== undefined) check(context, webhook_endpoint)
   checkEvents(context, events)
   const now = new Date(context.clock.now())
-  const isMore = await inBulkTurn(context, async (trx) => {
-    // No block is stored meanwhile: what it noted would wait for the old number.
-    if (confirmation !== undefined) await lockCursorInTurn(trx, scope.network_id)
-    const row = await getWebhookToChange(trx, scope, webhook_id)
+  /** Says whether more of its queue waits for its next attempt. */
+  const update = async (trx: Db, row: WebhookRow): Promise<boolean> => {
     // A role that may not ask for these events may not redirect them either; those that wait would go along.
     checkEvents(context, row.events ?? undefined)
-    await updateWebhook(trx, row, {
+    await updateWebhook(trx, webhook_id, {
       ...(webhook_endpoint !== undefined && { webhook_endpoint }),
-      ...(confirmation !== undefined && { confirmation }),
       ...(events && { events, earlier_events: await keepEvents(trx, scope, row, now) }),
       update_time: now,
     })
@@ -110,7 +109,44 @@ export const UpdateWebhook: WalletHandler<'UpdateWebhook'> = async (
     await forgetFailures(trx, webhook_id)
     await wakeCouriers(trx)
     return await restartQueue(trx, webhook_id, now)
-  })
+  }
+  let isMore = false
+  if (confirmation === undefined)
+    isMore = await inBulkTurn(context, async (trx) =>
+      update(trx, await getWebhookToChange(trx, scope, webhook_id)),
+    )
+  else {
+    let [known, isFewer] = [-1, false]
+    // No block is stored during a page: what it noted would wait for the old number. Blocks between two pages wait for more than
+    // what was stored before them, so more confirmations are stored with the first page and fewer with the last one.
+    await inPages<number>(context, scope.network_id, async (trx, _head, after) => {
+      const isFirst = after === undefined
+      const row = isFirst
+        ? await getWebhookToChange(trx, scope, webhook_id)
+        : await lockWebhook(trx, scope, webhook_id)
+      // Another call may have done the rest, or have removed the webhook.
+      const target = isFirst ? confirmation : row?.next_confirmation
+      if (!row || target === undefined || target === null) return undefined
+      if (isFirst) isMore = await update(trx, row)
+      // Or it wants another number: all calls begin again with that one, and all notifications get it.
+      const isNew = isFirst || target !== known
+      if (isNew) {
+        known = target
+        isFewer = target < row.confirmation
+        await updateWebhook(trx, webhook_id, {
+          ...{ next_confirmation: target, update_time: now },
+          ...(!isFewer && { confirmation: target }),
+        })
+      }
+      const page = { confirmation: target, isFewer, after: isNew ? undefined : after }
+      const edge = await postponeDeliveries(trx, webhook_id, { ...page, limit: pageRows })
+      if (edge === undefined)
+        await updateWebhook(trx, webhook_id, {
+          ...{ confirmation: target, next_confirmation: null, update_time: now },
+        })
+      return edge
+    })
+  }
   if (isMore)
     await inQueuePages(context, { scope, webhook_id, isOptional: true, isBegun: true }, (trx) =>
       restartQueue(trx, webhook_id, now),
@@ -243,6 +279,9 @@ export const EnableWebhook: WalletHandler<'EnableWebhook'> = async (context, { w
   const scope = await readScope(context)
   await inQueuePages(context, { scope, webhook_id }, async (trx, row) => {
     if (row.webhook_state === 'WEBHOOK_STATE_ENABLED') return false
+    // First what a courier has not held back yet since the webhook was disabled: it has its place among the others.
+    const isNew = row.update_time.getTime() === row.disable_time?.getTime()
+    if (isNew && (await holdQueue(trx, webhook_id))) return true
     const now = new Date(context.clock.now())
     if (await releaseQueue(trx, webhook_id, now)) return true
     await enableWebhook(trx, webhook_id, now)

@@ -17,7 +17,10 @@ const lasting = [
   ...['webhook_disabled', 'transaction_stuck'],
 ]
 
-/** What is to be announced, oldest first. */
+/**
+ * What is to be announced: the oldest of the installation and of each organization first, then the second ones. One
+ * organization may have thousands.
+ */
 export const listPendingAnnouncements = async (
   db: Db,
   limit: number,
@@ -25,13 +28,18 @@ export const listPendingAnnouncements = async (
   // Both ends of each event are one row here, so an event that is over before its beginning was
   // announced still gets both, in order.
   const { rows } = await sql<PendingAnnouncement>`
-    select e.*, s.event_state, a.after_webhook_id from operational_event e
+    select e.*, s.event_state, a.after_webhook_id,
+      row_number() over (partition by e.organization_id
+        order by e.create_time, e.event_id, s.event_state) as turn
+    from operational_event e
     cross join (values ('OPENED'), ('RESOLVED')) s (event_state)
     left join operational_announcement a
       on a.event_id = e.event_id and a.event_state = s.event_state
     where (s.event_state = 'OPENED' or (e.resolve_time is not null and e.kind = any(${lasting}::text[])))
       and not coalesce(a.is_done, false)
-    order by e.create_time, e.event_id, s.event_state limit ${limit}`.execute(db)
+    order by turn, e.organization_id is not null, e.create_time, e.event_id, s.event_state limit ${limit}`.execute(
+    db,
+  )
   return rows
 }
 

@@ -63,14 +63,25 @@ const listEndless = async (db: Db, scope: WalletScope): Promise<string[]> => {
   return [streamIdOf(scope), ...rows.map(({ webhook_id }) => webhook_id)]
 }
 
+/**
+ * How many notifications are looked at for a page. Behind thousands of the streams and sinks a page is short, or empty, and has
+ * a token.
+ */
+export const listScan = 5_000
+
+/** Notifications, and the position of the next page if there is one. */
+export type DeliveryPage = { rows: HistoryRow[]; next: DeliveryPosition | undefined }
+
 /** One page of notifications that are more than waiting, newest first. */
 export const listDeliveries = async (
   db: Db,
   { organization_id, network_id }: WalletScope,
   { webhook_id, transaction_hash, from_time, to_time, after, limit, now }: Filter,
-): Promise<HistoryRow[]> => {
+): Promise<DeliveryPage> => {
   // Asked for first: with a sub-select the planner expects few rows and reads the whole table.
   const endless = await listEndless(db, { organization_id, network_id })
+  // All of it would be looked at.
+  if (webhook_id && endless.includes(webhook_id)) return { rows: [], next: undefined }
   const inScope = sql`d.organization_id = ${organization_id} and d.network_id = ${network_id}`
   // A webhook is of one organization: asked for both at once, the server may walk through all of the
   // organization's history for the few rows of a quiet webhook. A transaction has few of either.
@@ -80,24 +91,41 @@ export const listDeliveries = async (
     : webhook_id
       ? sql`webhook_id = ${webhook_id}`
       : inScope
-  const { rows } = await sql<HistoryRow>`
-    select d.*, ${stateOf(now)} from (
-      select * from delivery d
-      where sequence is not null and ${chosen}
-        and webhook_id <> all(${endless}::uuid[])
-        ${from_time ? sql`and create_time >= ${from_time}` : sql``}
-        ${to_time ? sql`and create_time <= ${to_time}` : sql``}
-        ${
-          after
-            ? sql`and (create_time, webhook_history_id)
-              < (${after.create_time}::timestamptz, ${after.webhook_history_id}::uuid)`
-            : sql``
-        }
-      order by create_time desc, webhook_history_id desc limit ${limit}) d
+  const order = sql`order by create_time desc, webhook_history_id desc`
+  const looked = sql`
+    select webhook_history_id, webhook_id, create_time from delivery d
+    where sequence is not null and ${chosen}
+      ${from_time ? sql`and create_time >= ${from_time}` : sql``}
+      ${to_time ? sql`and create_time <= ${to_time}` : sql``}
+      ${
+        after
+          ? sql`and (create_time, webhook_history_id)
+            < (${after.create_time}::timestamptz, ${after.webhook_history_id}::uuid)`
+          : sql``
+      }
+    ${order} limit ${listScan}`
+  // Looking ends with the page. The last one that was looked at is only read where the page is short, and in the same
+  // statement: new notifications come before it.
+  const { rows: found } = await sql<HistoryRow & { is_listed: boolean }>`
+    with page as materialized (
+      select webhook_history_id from (${looked}) d
+      where webhook_id <> all(${endless}::uuid[])
+      ${order} limit ${limit + 1}),
+    keys as materialized (
+      select webhook_history_id, true as is_listed from page
+      union all
+      select webhook_history_id, false from (
+        select webhook_history_id from (${looked}) d
+        where (select count(*) from page) <= ${limit} ${order} offset ${listScan - 1}) d)
+    select d.*, ${stateOf(now)}, k.is_listed
+    from keys k join delivery d on d.webhook_history_id = k.webhook_history_id
     ${stateJoins}
     ${webhook_id ? sql`where ${inScope}` : sql``}
     order by d.create_time desc, d.webhook_history_id desc`.execute(db)
-  return rows
+  const listed = found.filter(({ is_listed }) => is_listed)
+  const rows = listed.slice(0, limit)
+  const end = found.find(({ is_listed }) => !is_listed)
+  return { rows, next: listed.length > limit ? rows.at(-1) : end }
 }
 
 /** A notification of a webhook that is more than waiting. */

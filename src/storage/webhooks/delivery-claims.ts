@@ -122,8 +122,13 @@ export const listQueuedOf = async (
   return rows
 }
 
+// Of the bodies of one claim, as they are stored: compressed, a few times as much in memory. Exact lengths would be read from
+// the whole bodies of all that is due.
+const storedBytesPerClaim = 4 * 1_048_576
+
 /**
- * Claims due notifications, so many of each webhook at most; those of another courier are passed over.
+ * Claims due notifications, so many of each webhook at most; those of another courier are passed over. Each organization has
+ * its part of the bytes of one claim, and at least one notification.
  * Written so that there is one plan only, row by row: the number of rows is not known beforehand,
  * and a plan made for many would read the whole history.
  */
@@ -132,21 +137,28 @@ export const claimDeliveries = async (
   wanted: readonly { organization_id: string; webhook_id: string; count: number }[],
   { now, expire }: { now: Date; expire: Date },
 ): Promise<ClaimedDelivery[]> => {
+  const organizations = new Set(wanted.map(({ organization_id }) => organization_id)).size
+  const part = Math.ceil(storedBytesPerClaim / Math.max(1, organizations))
   const { rows } = await sql<Omit<ClaimedDelivery, 'claim_expire_time'>>`
     with claimed as (
       update delivery_queue set claim_expire_time = ${expire}
-      where ctid = any(array(
-        select c.ctid
+      where ctid = any(array(select ctid from (
+        select c.ctid, b.bytes, sum(b.bytes) over (
+          partition by w.organization_id order by w.place, c.next_attempt_time, c.sequence) as until
         from unnest(${wanted.map(({ organization_id }) => organization_id)}::uuid[],
             ${wanted.map(({ webhook_id }) => webhook_id)}::uuid[],
-            ${wanted.map(({ count }) => count)}::int4[]) w (organization_id, webhook_id, count),
+            ${wanted.map(({ count }) => count)}::int4[]) with ordinality w (organization_id, webhook_id, count, place),
           lateral (
-            select ctid from delivery_queue
+            select ctid, next_attempt_time, sequence from delivery_queue
             where organization_id = w.organization_id and webhook_id = w.webhook_id
               and next_attempt_time <= ${now}
               and (claim_expire_time is null or claim_expire_time <= ${now})
             order by next_attempt_time, sequence limit w.count
-            for update skip locked) c))
+            for update skip locked) c,
+          lateral (
+            select coalesce((select pg_column_size(data) from delivery
+              where webhook_id = w.webhook_id and sequence = c.sequence limit 1), 0) as bytes) b) due
+        where until - bytes < ${part}))
       returning webhook_id, sequence, retry_step)
     select d.webhook_history_id, d.organization_id, d.webhook_id, d.notification_type,
       c.retry_step, d.create_time, d.sequence, d.network_id, d.block_number, d.data::text as data

@@ -5,15 +5,18 @@ import { freshDatabase } from '../../../test/helpers/database.ts'
 import { createWalletBench } from '../../../test/helpers/wallets.ts'
 import type { Db } from '../pg/database.ts'
 import { prepared } from '../pg/prepared.ts'
-import { listDeliveries } from './deliveries.ts'
+import { type DeliveryPosition, listDeliveries, listScan } from './deliveries.ts'
 import { claimDeliveries, listQueuedWebhooks } from './delivery-claims.ts'
 import { listOldHistories, removeOldHistory } from './delivery-retention.ts'
+import { streamIdOf } from './streams.ts'
 import { insertWebhook } from './webhooks.ts'
 
 const { db, pool } = await freshDatabase()
 const { network_id, createCaller } = await createWalletBench(db, 'c')
 const { organization_id } = await createCaller()
 const scope = { organization_id, network_id }
+const streaming = { organization_id: (await createCaller()).organization_id, network_id }
+const streamingHook = randomUUIDv7()
 const now = new Date()
 const hooks = [randomUUIDv7(), randomUUIDv7()] as const
 
@@ -37,6 +40,16 @@ beforeAll(async () => {
       failure_count, next_attempt_time, create_time)
     select gen_random_uuid(), organization_id, 1, 'SINK_TYPE_NATS', '{}', 0, 0, 0, ${now}, ${now}
     from organization`.execute(db)
+  // An organization with two notifications of a webhook behind 12,000 of its stream, and one before them.
+  await sql`
+    insert into delivery (webhook_history_id, organization_id, network_id, webhook_id,
+      notification_type, data, sequence, create_time)
+    select gen_random_uuid(), ${streaming.organization_id}::uuid, ${network_id}::int2,
+      case when i in (0, 12001, 12002) then ${streamingHook}::uuid
+        else ${streamIdOf(streaming)}::uuid end,
+      'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED', '{}', i,
+      ${now}::timestamptz - i * interval '1 second'
+    from generate_series(0, 12002) i`.execute(db)
   // A long history, half of it of each webhook, and a queue of 5,000 for the first.
   await sql`
     with notified as (
@@ -108,7 +121,7 @@ const readBy = async (work: (watched: Db) => Promise<unknown>) => {
   }
 }
 
-const page = { limit: 101, now }
+const page = { limit: 100, now }
 const deep = {
   create_time: new Date(now.getTime() - 40_000_000),
   webhook_history_id: randomUUIDv7(),
@@ -164,5 +177,28 @@ describe.each(['nothing is known of the tables', 'they are analyzed'])('when %s'
     const { whole, rows } = await readBy(work)
     expect(whole).toEqual([])
     expect(rows).toBeLessThanOrEqual(most)
+  })
+  it('a page behind many notifications of a stream is short, and none is missed or repeated', async () => {
+    const { whole, rows } = await readBy((at) => listDeliveries(at, streaming, page))
+    expect(whole).toEqual([])
+    expect(rows).toBeLessThanOrEqual(listScan)
+    const pages: number[][] = []
+    let after: DeliveryPosition | undefined
+    do {
+      const { rows, next } = await listDeliveries(db, streaming, { ...page, after })
+      pages.push(rows.map(({ sequence }) => Number(sequence)))
+      after = next
+    } while (after)
+    expect(pages).toEqual([[0], [], [12_001, 12_002]])
+  })
+
+  it('nothing of a stream is looked at where it is asked for', async () => {
+    const webhook_id = streamIdOf(streaming)
+    expect(await listDeliveries(db, streaming, { ...page, webhook_id })).toEqual({
+      rows: [],
+      next: undefined,
+    })
+    const { rows } = await readBy((at) => listDeliveries(at, streaming, { ...page, webhook_id }))
+    expect(rows).toBeLessThanOrEqual(1)
   })
 })

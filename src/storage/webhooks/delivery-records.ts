@@ -4,10 +4,7 @@
 import { sql } from 'kysely'
 import { bulkRows, unnestRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
-import { openOrganizationEvent } from '../tracking/operational-events.ts'
 import { queuesAlone, queuesShared } from './queue-locks.ts'
-import { holdQueue } from './queue-pages.ts'
-import { disableWebhook } from './webhooks.ts'
 
 /** What became of one attempt. */
 export type AttemptRecord = {
@@ -36,7 +33,10 @@ export type AttemptRecord = {
 // A webhook whose deliveries all fail for this long is disabled (docs/decisions/webhooks.md).
 const patienceMs = 5 * 86_400_000
 
-/** Records attempts in one transaction, with what they mean for their webhooks. Gives the webhooks that it disabled. */
+/**
+ * Records attempts in one transaction, with what they mean for their webhooks. Gives the webhooks that it disabled: their
+ * queues are held back afterwards (`holdDisabled`), because the attempts of all organizations wait for this transaction.
+ */
 export const recordAttempts = async (
   db: Db,
   attempts: readonly AttemptRecord[],
@@ -60,17 +60,7 @@ export const recordAttempts = async (
     await queuesAlone(records.map(({ webhook_id }) => webhook_id)).execute(trx)
     await rescheduleFailed(trx, records)
     await storeAttempts(trx, records)
-    for (const { webhook_id, organization_id, network_id, is_gone } of disabled) {
-      const reason = is_gone
-        ? 'The endpoint answered 410 Gone.'
-        : 'Every delivery failed for 5 days.'
-      await disableWebhook(trx, webhook_id, { reason, now })
-      // What is left of a long queue couriers hold back when they meet it.
-      await holdQueue(trx, webhook_id)
-      const event = { kind: 'webhook_disabled', subject: webhook_id, detail: reason } as const
-      await openOrganizationEvent(trx, { ...event, organization_id, network_id, now })
-    }
-    return disabled.map(({ webhook_id }) => webhook_id)
+    return disabled.length > 0 ? await disableWebhooks(trx, disabled, now) : []
   })
 }
 
@@ -107,8 +97,6 @@ const summarize = (records: readonly AttemptRecord[]): Outcome[] => {
 const updateWebhooks = async (trx: Db, outcomes: readonly Outcome[]) => {
   const { rows } = await sql<{
     webhook_id: string
-    organization_id: string
-    network_id: number
     failing_since: Date | null
     is_gone: boolean
   }>`
@@ -123,10 +111,36 @@ const updateWebhooks = async (trx: Db, outcomes: readonly Outcome[]) => {
         else coalesce(w.failing_since, o.attempt_time) end,
       last_error = coalesce(o.error, w.last_error)
     from outcome o where w.webhook_id = o.webhook_id
-    returning w.webhook_id, w.organization_id, w.network_id, w.failing_since, o.is_gone`.execute(
-    trx,
-  )
+    returning w.webhook_id, w.failing_since, o.is_gone`.execute(trx)
   return rows
+}
+
+/** Disables locked webhooks, in one statement whatever their number, and stores the event of each that was enabled. */
+const disableWebhooks = async (
+  trx: Db,
+  failed: readonly { webhook_id: string; is_gone: boolean }[],
+  now: Date,
+): Promise<string[]> => {
+  const reasons = failed.map(({ webhook_id, is_gone }) => ({
+    webhook_id,
+    reason: is_gone ? 'The endpoint answered 410 Gone.' : 'Every delivery failed for 5 days.',
+  }))
+  const { rows } = await sql<{ webhook_id: string }>`
+    with disabled as (
+      update webhook w set webhook_state = 'WEBHOOK_STATE_DISABLED', disable_reason = r.reason,
+        disable_time = ${now}, update_time = ${now}
+      from json_to_recordset(${bulkRows(reasons)}::text::json) r (webhook_id uuid, reason text)
+      where w.webhook_id = r.webhook_id and w.webhook_state = 'WEBHOOK_STATE_ENABLED'
+      returning w.webhook_id, w.organization_id, w.network_id, r.reason),
+    opened as (
+      insert into operational_event (event_id, kind, chain, network, organization_id, subject, detail,
+        create_time, update_time, resolve_time)
+      select gen_random_uuid(), 'webhook_disabled', n.chain, n.network, d.organization_id,
+        d.webhook_id::text, d.reason, ${now}, ${now}, null
+      from disabled d join network n on n.network_id = d.network_id
+      on conflict do nothing)
+    select webhook_id from disabled`.execute(trx)
+  return rows.map(({ webhook_id }) => webhook_id)
 }
 
 // A row without a time is on hold or has failed for good: an attempt that ends late must not revive it.

@@ -4,14 +4,12 @@
 
 import { type RawBuilder, sql } from 'kysely'
 import type { WebhookEvent } from '../../contract/records/states.ts'
-import { distinctBytes } from '../../lib/bytes.ts'
 import { hashId } from '../../lib/hash-id.ts'
 import { type BulkRow, bulkRows, insertRows } from '../pg/bulk.ts'
 import { notifyChange } from '../pg/changes.ts'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
 import { prepared } from '../pg/prepared.ts'
-import type { ListedTransfer } from '../transfers/transfers.ts'
 import type { webhookTables } from './tables.ts'
 
 /** A stored notification. */
@@ -103,8 +101,8 @@ export const numberDeliveries = async <row extends { webhook_id: string; data: o
 export type WalletEvent = { organization_id: string; wallet_id: string }
 
 /**
- * Finds the webhooks that want some events: those of their wallets, and those of all. With a limit at
- * most so many of each wallet, and as many of all.
+ * Finds the webhooks that want some events: those of a wallet by its id, and those of all wallets by the id of their
+ * organization. With a limit at most so many of each.
  */
 export const findWebhooks = async (
   trx: Db,
@@ -112,7 +110,7 @@ export const findWebhooks = async (
   events: readonly WalletEvent[],
   kind: WebhookEvent,
   limit: number | null = null,
-): Promise<(event: WalletEvent) => readonly WatchingWebhook[]> => {
+): Promise<(id: string) => readonly WatchingWebhook[]> => {
   const organizations = [...new Set(events.map(({ organization_id }) => organization_id))]
   const wallets = [...new Map(events.map((event) => [event.wallet_id, event])).values()]
   const wanted = sql`network_id = ${network_id} and (events is null or ${kind} = any(events))`
@@ -129,13 +127,9 @@ export const findWebhooks = async (
       select webhook_id, organization_id, wallet_id, confirmation from webhook
       where ${wanted} and organization_id = o.organization_id and wallet_id = o.wallet_id
       order by webhook_id limit ${limit}::int8) w`.execute(trx)
-  // By wallet or, for a webhook of all wallets, by organization: both are UUIDs, so the keys cannot
-  // collide.
+  // Both are UUIDs, so the keys cannot collide.
   const found = Map.groupBy(rows, (row) => row.wallet_id ?? row.organization_id)
-  return ({ organization_id, wallet_id }) => [
-    ...(found.get(wallet_id) ?? []),
-    ...(found.get(organization_id) ?? []),
-  ]
+  return (id) => found.get(id) ?? []
 }
 
 /** Stores notifications that wait for their block; those that are there stay as they are. */
@@ -143,42 +137,6 @@ export const insertWaiting = async (
   trx: Db,
   rows: readonly BulkRow<'delivery'>[],
 ): Promise<number> => await insertRows(trx, 'delivery', rows)
-
-// Any sender can send an item whose description is as long as `token_data` may be. A body is stored for each
-// webhook and sent at every attempt: ListTransfers has the whole text.
-const longestTokenText = 4_096
-
-const shortText = (name: 'token_uri' | 'token_data') => {
-  const column = sql.ref(`a.${name}`)
-  return sql`
-    case when octet_length(${column}) <= ${longestTokenText} then ${column} end as ${sql.ref(name)},
-    octet_length(${column}) > ${longestTokenText} as ${sql.ref(`${name}_omitted`)}`
-}
-
-/** The transfers of notifications, in the order of the chain, so many at most. */
-export const listNotifiedTransfers = async (
-  trx: Db,
-  network_id: number,
-  waiting: readonly { organization_id: string; transaction_hash: Buffer; transfer_block: number }[],
-  limit: number,
-): Promise<ListedTransfer[]> => {
-  const hashes = distinctBytes(waiting.map(({ transaction_hash }) => transaction_hash))
-  const numbers = [...new Set(waiting.map(({ transfer_block }) => transfer_block))]
-  const organizations = [...new Set(waiting.map(({ organization_id }) => organization_id))]
-  // Block numbers narrow the partitions and the index; the hashes alone would search all months.
-  const { rows } = await sql<ListedTransfer>`
-    with page as materialized (
-      select t.* from transfer t
-      where t.network_id = ${network_id} and t.block_number = any(${numbers}::int8[])
-        and t.transaction_hash = any(${hashes}::bytea[])
-        and t.organization_id = any(${organizations}::uuid[])
-      order by t.block_number, t.ordinal, t.side limit ${limit})
-    select t.*, a.asset_type, a.contract_address, a.token_id, a.name, a.symbol, a.decimals,
-      ${shortText('token_uri')}, ${shortText('token_data')}, w.confirmation, w.confirmed_block
-    from page t join asset a on a.asset_id = t.asset_id join wallet w on w.wallet_id = t.wallet_id
-    order by t.block_number, t.ordinal, t.side`.execute(trx)
-  return rows
-}
 
 /** Lets waiting notifications wait for another block. */
 export const postponeWaiting = async (
@@ -263,6 +221,31 @@ export const deleteWaiting = async (trx: Db, ids: readonly string[]): Promise<vo
   await sql`
     delete from delivery where webhook_history_id = any(${ids as string[]}::uuid[])
       and due_block is not null`.execute(trx)
+}
+
+// Citus recovers a transaction every minute that a machine has prepared and whose end it has not heard of.
+const recoveredMs = 600_000
+
+/**
+ * Drops waiting notifications whose transfers are not there. Where transfers are distributed, those of a commit that a machine has
+ * not finished become visible later: a young notification waits for the next block.
+ */
+export const deleteWithoutTransfers = async (
+  trx: Db,
+  ids: readonly string[],
+  { head, now }: { head: number; now: Date },
+): Promise<void> => {
+  if (ids.length === 0) return
+  const { rows } = await sql<{ is_distributed: boolean }>`
+    select to_regclass('pg_dist_partition') is not null as is_distributed`.execute(trx)
+  if (rows[0]!.is_distributed)
+    await sql`
+      update delivery set due_block = ${head}::int8 + 1
+      where webhook_history_id = any(${ids as string[]}::uuid[]) and due_block is not null
+        and create_time > ${new Date(now.getTime() - recoveredMs)}`.execute(trx)
+  await sql`
+    delete from delivery where webhook_history_id = any(${ids as string[]}::uuid[])
+      and due_block <= ${head}`.execute(trx)
 }
 
 /** Which of these notifications a reorganization has taken back. */

@@ -49,23 +49,19 @@ export const holdQueue = async (trx: Db, webhook_id: string): Promise<boolean> =
 const abandonedMs = 60_000
 
 /**
- * Holds back a page of each webhook that is disabled, and not being changed now: what a change that broke off has left due.
+ * Holds back a page of a webhook that is disabled, and says whether more is left. Unless it was changed since and may be about
+ * to be enabled: then what such a change has left due when it broke off.
  */
-export const holdDisabled = async (
-  db: Db,
-  webhook_ids: readonly string[],
-  now: number,
-): Promise<void> => {
+export const holdDisabled = async (db: Db, webhook_id: string, now: number): Promise<boolean> => {
   const abandoned = new Date(now - abandonedMs)
-  for (const webhook_id of webhook_ids)
-    await db.transaction().execute(async (trx) => {
-      const { rows } = await sql`
-        select from webhook
-        where webhook_id = ${webhook_id} and webhook_state = 'WEBHOOK_STATE_DISABLED'
-          and update_time < ${abandoned}
-        for no key update`.execute(trx)
-      if (rows.length > 0) await holdQueue(trx, webhook_id)
-    })
+  return await db.transaction().execute(async (trx) => {
+    const { rows } = await sql`
+      select from webhook
+      where webhook_id = ${webhook_id} and webhook_state = 'WEBHOOK_STATE_DISABLED'
+        and (update_time = disable_time or update_time < ${abandoned})
+      for no key update`.execute(trx)
+    return rows.length > 0 && (await holdQueue(trx, webhook_id))
+  })
 }
 
 /**
@@ -96,9 +92,7 @@ export const endQueue = async (
   const { numAffectedRows = 0n } = await sql`
     delete from delivery where webhook_history_id = any(array(
       select webhook_history_id from delivery
-      where network_id = (select network_id from webhook where webhook_id = ${webhook_id})
-        and organization_id = (select organization_id from webhook where webhook_id = ${webhook_id})
-        and webhook_id = ${webhook_id} and due_block is not null
+      where webhook_id = ${webhook_id} and due_block is not null
       order by due_block limit ${queuePage} for update skip locked))`.execute(trx)
   const set = sql`webhook_status = 'WEBHOOK_STATUS_FAILED', next_attempt_time = null`
   // In two parts, one for each index.

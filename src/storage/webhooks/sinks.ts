@@ -156,11 +156,9 @@ export const removeEvents = async (db: Db, limit: number): Promise<boolean> => {
   // Waiting ones that the tracker holds are dropped by it, because their webhook is gone.
   const waiting = await sql`
     delete from delivery where webhook_history_id = any(array(
-      select d.webhook_history_id from sink s
-      join delivery d on d.network_id = s.network_id and d.organization_id = s.organization_id
-        and d.webhook_id = s.webhook_id and d.due_block is not null
-      where s.webhook_id = ${sink.webhook_id}
-      order by d.due_block limit ${limit} for update of d skip locked))`.execute(db)
+      select webhook_history_id from delivery
+      where webhook_id = ${sink.webhook_id} and due_block is not null
+      order by due_block limit ${limit} for update skip locked))`.execute(db)
   // The row of the sink goes last: it names the events that are still to be deleted.
   if ((waiting.numAffectedRows ?? 0n) > 0n) return true
   await sql`delete from sink where webhook_id = ${sink.webhook_id}`.execute(db)

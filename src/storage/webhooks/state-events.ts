@@ -6,6 +6,9 @@ import { type EventWebhook, type StateEvent, webhooksWhere } from './event-queue
 /** A state change before it has its number. */
 export type NewStateEvent = Omit<StateEvent, 'event_number' | 'after_webhook_id'>
 
+// Of one statement. A record may have 256 KiB of data, and the text of a statement is bounded.
+const eventsAtOnce = 100
+
 /**
  * Stores state changes in their order. The managed transactions must be locked: then the changes of each
  * of them have growing numbers, without a counter that other transactions would wait for.
@@ -14,7 +17,11 @@ export const insertStateEvents = async (
   trx: Db,
   events: readonly NewStateEvent[],
 ): Promise<void> => {
-  if (events.length === 0) return
+  for (let at = 0; at < events.length; at += eventsAtOnce)
+    await insertSome(trx, events.slice(at, at + eventsAtOnce))
+}
+
+const insertSome = async (trx: Db, events: readonly NewStateEvent[]): Promise<void> => {
   const network_id = events[0]!.network_id
   const rows = events.map((event, place) => ({ ...event, place }))
   // The time of the database, because processes can differ; never below what waits already.

@@ -2,12 +2,12 @@ import { notificationTypes } from '../../contract/records/states.ts'
 import type { Db } from '../pg/database.ts'
 import { type ManagedTransactionRow, toTransactionRecord } from '../transactions/record.ts'
 import { findPendingOrganizations } from './event-queues.ts'
-import type { FanOutLimits } from './fan-out-limits.ts'
+import { type FanOutLimits, usualFanOut } from './fan-out-limits.ts'
 import { findWebhooks, queueNotifications } from './notifications.ts'
 import { insertStateEvents } from './state-events.ts'
 
 type Options = {
-  /** Above these the notifications of an organization are written later. Without them all are written at once. */
+  /** Above these the notifications of an organization are written later. */
   limits?: FanOutLimits | undefined
   /** Called before webhooks are locked, with the transactions whose notifications are written at once. */
   lock?: (atOnce: readonly ManagedTransactionRow[]) => Promise<void>
@@ -25,31 +25,35 @@ export const notifyOfStates = async (
   trx: Db,
   transactions: readonly ManagedTransactionRow[],
   now: Date,
-  { limits, lock }: Options = {},
+  { limits = usualFanOut, lock }: Options = {},
 ): Promise<{ count: number; isLeft: boolean }> => {
   const [first] = transactions
   if (!first) return { count: 0, isLeft: false }
   const { network_id } = first
   // One more than may be written at once, which is enough to decide.
-  const webhooksOf = await findWebhooks(
+  const found = await findWebhooks(
     trx,
     network_id,
     transactions,
     'WEBHOOK_EVENT_TRANSACTION_STATE',
-    limits ? Math.max(limits.inline, limits.perEvent) + 1 : null,
+    Math.max(limits.inline, limits.perEvent) + 1,
   )
+  const webhooksOf = ({ wallet_id, organization_id }: ManagedTransactionRow) => [
+    ...found(wallet_id),
+    ...found(organization_id),
+  ]
   const wanted = transactions.filter((row) => webhooksOf(row).length > 0)
   if (wanted.length === 0) return { count: 0, isLeft: false }
   const organizations = Map.groupBy(wanted, ({ organization_id }) => organization_id)
   const later = new Set(
     await findPendingOrganizations(trx, 'state_event', network_id, [...organizations.keys()]),
   )
-  for (const [organization_id, mine] of limits ? organizations : []) {
+  for (const [organization_id, mine] of organizations) {
     const count = mine.reduce((sum, row) => sum + webhooksOf(row).length, 0)
-    if (count > Math.max(limits!.inline, limits!.perEvent * mine.length)) later.add(organization_id)
+    if (count > Math.max(limits.inline, limits.perEvent * mine.length)) later.add(organization_id)
   }
   const isLater = ({ organization_id }: ManagedTransactionRow) => later.has(organization_id)
-  const dataOf = (row: ManagedTransactionRow) => ({ transaction: toTransactionRecord(row, now) })
+  const dataOf = (row: ManagedTransactionRow) => ({ transaction: toShortRecord(row, now) })
   await insertStateEvents(
     trx,
     wanted.filter(isLater).map((row) => ({
@@ -78,3 +82,12 @@ export const notifyOfStates = async (
   const { length: count } = await queueNotifications(trx, notifications, now)
   return { count, isLeft: later.size > 0 }
 }
+
+// A body is stored for each webhook and sent at every attempt: GetTransaction has the whole `data`.
+const longestData = 4_096
+const noData = Buffer.alloc(0)
+
+const toShortRecord = (row: ManagedTransactionRow, now: Date) =>
+  row.data.length <= longestData
+    ? toTransactionRecord(row, now)
+    : { ...toTransactionRecord({ ...row, data: noData }, now), data_omitted: true }

@@ -115,9 +115,13 @@ export const hasSequence = async (
   return rows.length > 0
 }
 
+// Of the bodies of one page, as they are stored: compressed, a few times as much in memory.
+const storedBytesPerPage = 1_048_576
+
 /**
- * The next notifications of some streams, so many of each at most. Numbers are taken under a lock that is held until
- * the commit, so that a number is never seen before a smaller one.
+ * The next notifications of some streams, so many of each at most, and fewer where they are large: each stream has its part
+ * of the bytes, and at least one notification. Only a page of none is certain to be the last one. Numbers are taken under a
+ * lock that is held until the commit, so that a number is never seen before a smaller one.
  */
 export const listStreamRows = async (
   db: Db,
@@ -126,6 +130,7 @@ export const listStreamRows = async (
 ): Promise<StreamRow[]> => {
   // The type follows from the body, so that notifications of streams need no column that others
   // lack.
+  const part = Math.ceil(storedBytesPerPage / Math.max(1, wanted.length))
   const { rows } = await sql<StreamRow>`
     select d.webhook_id, d.webhook_history_id, d.sequence, d.create_time, d.data::text as data,
       case when d.data ? 'transaction' then 'transaction'
@@ -135,9 +140,13 @@ export const listStreamRows = async (
         else 'transfer' end as type
     from unnest(${wanted.map(({ webhook_id }) => webhook_id)}::uuid[],
         ${wanted.map(({ after }) => after)}::int8[]) w (webhook_id, after), lateral (
-      select * from delivery
-      where webhook_id = w.webhook_id and sequence is not null and sequence > w.after
-      order by sequence limit ${limit}) d
+      select n.*, pg_column_size(data) as bytes,
+        sum(pg_column_size(data)) over (order by sequence) as until
+      from (
+        select * from delivery
+        where webhook_id = w.webhook_id and sequence is not null and sequence > w.after
+        order by sequence limit ${limit}) n) d
+    where d.until - d.bytes < ${part}
     order by d.webhook_id, d.sequence`.execute(db)
   return rows
 }

@@ -29,6 +29,7 @@ export const webhookTables = {
     wallet_id: nullable(uuid),
     webhook_endpoint: text,
     confirmation: int8,
+    next_confirmation: nullable(int8),
     events: nullable(someOf<WebhookEvent>()),
     webhook_state: oneOf<WebhookState>(),
     disable_reason: nullable(text),

@@ -135,23 +135,49 @@ export const setWebhookSecret = async (
   await trx.updateTable('webhook').set(values).where('webhook_id', '=', webhook_id).execute()
 }
 
-/** Changes a locked webhook. What waits for its confirmation waits for the new one: no block is stored meanwhile. */
+/** Changes a locked webhook. */
 export const updateWebhook = async (
   trx: Db,
-  {
-    webhook_id,
-    organization_id,
-    network_id,
-  }: Pick<WebhookRow, 'webhook_id' | 'organization_id' | 'network_id'>,
-  change: WebhookChange & { earlier_events?: string | null; update_time: Date },
+  webhook_id: string,
+  change: WebhookChange & {
+    next_confirmation?: number | null
+    earlier_events?: string | null
+    update_time: Date
+  },
 ): Promise<void> => {
   await trx.updateTable('webhook').set(change).where('webhook_id', '=', webhook_id).execute()
-  if (change.confirmation === undefined) return
+}
+
+/**
+ * Lets a page of the notifications of a locked webhook wait for another number of confirmations. Answers the block that it ended
+ * with where more may follow. Fewer are counted from the first one that is due, more from the last one: blocks between two
+ * pages then release notifications in the order of the chain.
+ */
+export const postponeDeliveries = async (
+  trx: Db,
+  webhook_id: string,
+  { confirmation, isFewer, after, limit }: Postponed,
+): Promise<number | undefined> => {
+  const [order, following] = isFewer ? [sql`asc`, sql`>`] : [sql`desc`, sql`<`]
+  const waiting = sql`webhook_id = ${webhook_id} and due_block is not null
+    ${after === undefined ? sql`` : sql`and due_block ${following} ${after}`}`
+  const { rows } = await sql<{ due_block: number }>`
+    select due_block from delivery where ${waiting}
+    order by due_block ${order} offset ${limit - 1} limit 1`.execute(trx)
+  const edge = rows[0]?.due_block
+  const due = sql`block_number + ${Math.max(confirmation, 1)}::int8 - 1`
   await sql`
-    update delivery set due_block = block_number + greatest(${change.confirmation}::int8, 1) - 1
-    where network_id = ${network_id} and organization_id = ${organization_id}
-      and due_block is not null and webhook_id = ${webhook_id}
-      and block_number is not null and not data ? 'pending'`.execute(trx)
+    update delivery set due_block = ${due}
+    where ${waiting} ${edge === undefined ? sql`` : sql`and not due_block ${following} ${edge}`}
+      and due_block <> ${due} and not data ? 'pending'`.execute(trx)
+  return edge
+}
+
+type Postponed = {
+  confirmation: number
+  isFewer: boolean
+  after: number | undefined
+  limit: number
 }
 
 /** What can be changed of a webhook. */

@@ -4,7 +4,11 @@ import { freshDatabase } from '../../../test/helpers/database.ts'
 import { type Caller, createWalletBench } from '../../../test/helpers/wallets.ts'
 import { recordRepairs } from '../../storage/balances/rounds.ts'
 import { acquireLease } from '../../storage/tracking/leases.ts'
-import { openEvent, resolveEvent } from '../../storage/tracking/operational-events.ts'
+import {
+  openEvent,
+  openOrganizationEvent,
+  resolveEvent,
+} from '../../storage/tracking/operational-events.ts'
 import { listPendingAnnouncements } from '../../storage/webhooks/announcements.ts'
 import { recordAttempts } from '../../storage/webhooks/delivery-records.ts'
 import { announcePage, lookForIncidents } from './announcer.ts'
@@ -165,5 +169,27 @@ test('a transaction that is stuck, a limit that is nearly used and a repaired ba
   expect(await notified(mine)).toEqual([])
   const { rows } = await pool.query('select 1 from operational_event where resolve_time is null')
   expect(rows).toEqual([])
+  await clear()
+})
+
+test('events of the installation and of an organization do not wait for those of another one', async () => {
+  const kind = 'webhook_disabled'
+  const open = (organization_id: string, subject: string, age: number) =>
+    openOrganizationEvent(db, {
+      ...{ kind, organization_id, network_id, subject, detail: 'gone' },
+      now: new Date(Date.now() - age),
+    })
+  for (let at = 0; at < 60; at++) await open(one.organization_id, `many-${at}`, 60_000 - at)
+  await open(two.organization_id, 'few', 2_000)
+  await openEvent(db, { ...gap, detail: 'pruned', now: new Date() })
+  const next = (await listPendingAnnouncements(db, 4)).map(({ subject }) => subject)
+  expect(next).toEqual([gap.subject, 'many-0', 'few', 'many-1'])
+  await announce()
+  // In their order all the same.
+  const subjects = (await notified(mine)).map(({ subject }) => subject)
+  expect(subjects.filter((subject) => subject.startsWith('many'))).toEqual(
+    Array.from({ length: 60 }, (_, at) => `many-${at}`),
+  )
+  expect(subjects).not.toContain('few')
   await clear()
 })

@@ -27,6 +27,9 @@ type Feed = { position: number; listeners: Map<Listener, number> }
 
 /** How many events of a stream one statement reads. */
 export const pageSize = 200
+// A page of more bytes may have been cut by them: half of what is read at most, because the text may be shorter than what
+// is stored.
+const largePage = 524_288
 // Wake-ups are a hint: a lost one costs this much time.
 const pollMs = 5_000
 // Events that come within this time share a statement.
@@ -45,7 +48,7 @@ export function startEventHub({ db, clock, log }: { db: Db; clock: Clock; log: L
     sleeping?.abort()
   }
 
-  // Reads one page for all streams; returns whether a stream has more than a page.
+  // Reads one page for all streams; returns whether a stream may have more than a page.
   const readPage = async (): Promise<boolean> => {
     // A copy, because streams join and leave while the statement runs.
     const asked = new Map(feeds)
@@ -56,7 +59,8 @@ export function startEventHub({ db, clock, log }: { db: Db; clock: Clock; log: L
       const feed = asked.get(webhook_id)
       // All have left, and others may have joined at another position.
       if (!feed || feeds.get(webhook_id) !== feed) continue
-      isMore ||= mine.length === pageSize
+      const bytes = mine.reduce((sum, { data }) => sum + data.length, 0)
+      isMore ||= mine.length === pageSize || bytes > largePage / asked.size
       feed.position = mine.at(-1)!.sequence
       for (const [listener, position] of feed.listeners) {
         const own = mine.filter(({ sequence }) => sequence > position)

@@ -1,16 +1,11 @@
 import type { BlockRef, Family } from '../../chains/chain.ts'
 import { notificationTypes } from '../../contract/records/states.ts'
 import type { WalletService } from '../../contract/variant.ts'
-import {
-  confirmationsOf,
-  dueBlockOf,
-  presentTransfer,
-  type TransferRecord,
-} from '../../domain/wallets/transfer-view.ts'
+import { dueBlockOf } from '../../domain/wallets/transfer-view.ts'
 import { keyOf } from '../../lib/bytes.ts'
 import type { BulkRow } from '../../storage/pg/bulk.ts'
 import type { Db } from '../../storage/pg/database.ts'
-import type { ListedTransfer } from '../../storage/transfers/transfers.ts'
+import { inSavepoint } from '../../storage/pg/savepoint.ts'
 import {
   listDueWaiting,
   usualPage,
@@ -22,13 +17,15 @@ import { type FanOutLimits, usualFanOut } from '../../storage/webhooks/fan-out-l
 import { insertEvents, type NewTransfersEvent } from '../../storage/webhooks/notification-events.ts'
 import {
   deleteWaiting,
+  deleteWithoutTransfers,
   findWebhooks,
   insertWaiting,
-  listNotifiedTransfers,
   postponeWaiting,
   releaseWaiting,
   wakeCouriers,
 } from '../../storage/webhooks/notifications.ts'
+import { type Described, type Noted, noteOnce, pairAtOnce } from './noted.ts'
+import { readBodies } from './notification-bodies.ts'
 import { insertGenerations, toFollowUp, type Waiting } from './notification-rows.ts'
 
 type NotifyContext = {
@@ -94,16 +91,15 @@ export async function noteBackfilled(
   const places = Map.groupBy(added, nameOf)
   const ordinalsOf = (event: Event): number[] =>
     [...new Set(places.get(nameOf(event))!.map(({ ordinal }) => ordinal))].sort((a, b) => a - b)
-  return await insert(trx, context, added, (event) => ({
-    block_number: event.block_number,
-    key: [
-      'backfilled',
-      hashes.get(event.block_number)!,
-      event.transaction_hash,
-      ordinalsOf(event).join(),
-    ],
-    data: { backfilled: ordinalsOf(event) },
-  }))
+  return await insert(trx, context, added, (event) => {
+    const { block_number, transaction_hash } = event
+    const backfilled = ordinalsOf(event)
+    return {
+      block_number,
+      key: ['backfilled', hashes.get(block_number)!, transaction_hash, backfilled.join()],
+      data: { backfilled },
+    }
+  })
 }
 
 /**
@@ -115,7 +111,7 @@ async function insert(
   trx: Db,
   { network_id, service, now, limits = usualFanOut }: NotifyContext,
   events: readonly Event[],
-  describe: (event: Event) => { block_number: number; key: (string | Buffer)[]; data?: object },
+  describe: (event: Event) => Described,
 ): Promise<boolean> {
   // One webhook more than may be written at once shows that there are too many, without listing
   // all.
@@ -128,60 +124,41 @@ async function insert(
   // Each organization decides for itself, so that one with many webhooks delays no other.
   const organizations = Map.groupBy(events, (event) => event.organization_id)
   for (const [organization_id, mine] of organizations) {
-    const rows = new Map<string, Waiting>()
-    const noted = new Map<string, NewTransfersEvent>()
-    let isWide = false
-    // `rows` are the notifications, `noted` the events that stand for them. Which of both is stored
-    // is decided per organization at the end.
-    for (const event of mine) {
-      const webhooks = webhooksOf(event)
-      if (webhooks.length === 0) continue
-      // From here on only events are collected: the organization has too many webhooks to be
-      // written with the block.
-      isWide ||= webhooks.length > most
-      const { block_number, key, data } = describe(event)
-      const event_key = key.map((part) => Buffer.from(part).toString('hex'))
-      const known = event_key.join()
-      const common = {
-        organization_id,
-        network_id,
-        notification_type: notificationTypes[service],
-        // What the body is made of once it is due.
-        data: { block_number: event.block_number, ...data },
-        transaction_hash: event.transaction_hash,
-        block_number,
-        create_time: now,
-      }
-      const seen = noted.get(known)
-      if (!seen)
-        noted.set(known, {
-          ...common,
-          event_kind: 'TRANSFERS',
-          event_key,
-          wallet_ids: [event.wallet_id],
-        })
-      else if (!seen.wallet_ids.includes(event.wallet_id)) seen.wallet_ids.push(event.wallet_id)
-      if (isWide) continue
-      for (const { webhook_id, confirmation } of webhooks)
-        if (!rows.has(`${webhook_id}/${known}`))
-          rows.set(`${webhook_id}/${known}`, {
-            ...common,
-            key: event_key,
-            webhook_id,
-            due_block: dueBlockOf(block_number, confirmation),
-          })
-    }
-    if (noted.size === 0) continue
+    const noted = noteOnce(mine, webhooksOf, describe)
+    if (noted.length === 0) continue
     // Asked once per block and only when something is to be written; most blocks write nothing.
     pending ??= await findPendingOrganizations(trx, 'notification_event', network_id, [
       ...organizations.keys(),
     ])
-    const isLater =
-      isWide ||
-      pending.has(organization_id) ||
-      rows.size > Math.max(limits.inline, limits.perEvent * noted.size)
-    if (isLater) later.push(...noted.values())
-    else waiting.push(...rows.values())
+    const toCommon = ({ event, block_number, data }: Noted<Event>) => ({
+      organization_id,
+      network_id,
+      notification_type: notificationTypes[service],
+      // What the body is made of once it is due.
+      data: { block_number: event.block_number, ...data },
+      transaction_hash: event.transaction_hash,
+      block_number,
+      create_time: now,
+    })
+    const pairs = pending.has(organization_id)
+      ? undefined
+      : pairAtOnce(noted, webhooksOf, { limits, most })
+    if (pairs)
+      for (const { one, webhook } of pairs)
+        waiting.push({
+          ...toCommon(one),
+          key: one.event_key,
+          webhook_id: webhook.webhook_id,
+          due_block: dueBlockOf(one.block_number, webhook.confirmation),
+        })
+    else
+      for (const one of noted)
+        later.push({
+          ...toCommon(one),
+          event_kind: 'TRANSFERS',
+          event_key: one.event_key,
+          wallet_ids: [...one.wallet_ids],
+        })
   }
   await insertGenerations(trx, waiting)
   await insertEvents(trx, later)
@@ -213,22 +190,34 @@ export type Released = { count: number; isMore: boolean; organizations: number }
 export async function releaseDue(
   trx: Db,
   due: Due,
-  part: { perOrganization?: number; fewerThan?: number } = {},
+  part: { perOrganization?: number } = {},
 ): Promise<Released> {
   const limits = due.limits ?? usualLimits
   // In turns of the organizations, the oldest block of each first.
   const listed = await listDueWaiting(trx, { ...due, ...part, limit: limits.notifications })
-  const { waiting } = listed
-  if (waiting.length === 0) return { count: 0, isMore: listed.isMore, organizations: 0 }
-  const page = await readPage(trx, due, waiting)
-  // Once for each transfer, however many webhooks are notified of it.
-  const records = new Map<ListedTransfer, TransferRecord>()
-  const present = (row: ListedTransfer): TransferRecord => {
-    if (!records.has(row)) records.set(row, presentTransfer(due.chain, row, due.head))
-    return records.get(row)!
-  }
-  const shown = { ...due, present }
-  const notifications = page.map(({ delivery, mine }) => toNotification(delivery, mine, shown))
+  return await releaseListed(trx, due, listed)
+}
+
+async function releaseListed(
+  trx: Db,
+  due: Due,
+  { waiting, isMore }: Awaited<ReturnType<typeof listDueWaiting>>,
+): Promise<Released> {
+  if (waiting.length === 0) return { count: 0, isMore, organizations: 0 }
+  const released = await releaseSome(trx, due, waiting)
+  return { ...released, isMore: released.taken < waiting.length || isMore }
+}
+
+const idOf = ({ delivery }: { delivery: WaitingNotification }) => delivery.webhook_history_id
+
+/** Releases as many of these as one transaction may release, and says how many it has looked at. */
+async function releaseSome(
+  trx: Db,
+  due: Due,
+  waiting: readonly WaitingNotification[],
+): Promise<Omit<Released, 'isMore'> & { taken: number }> {
+  const { transfers: limit } = due.limits ?? usualLimits
+  const notifications = await readBodies(trx, { ...due, limit }, waiting)
   // The wallet has asked for more confirmations since: nothing has changed that could be sent.
   const early = new Set(
     notifications.filter(
@@ -259,126 +248,57 @@ export async function releaseDue(
     trx,
     followed.map(({ delivery, pending }) => toFollowUp(delivery, pending, due)),
   )
-  const kept = new Set([...notified, ...[...early].map((one) => one.delivery.webhook_history_id)])
-  // Retention may have removed the transfers of something very old, or its webhook is gone: there is
-  // nothing left to send.
+  // Its webhook is gone, or retention has removed the transfers of something very old: there is nothing left to send.
   await deleteWaiting(
     trx,
-    page.map(({ delivery }) => delivery.webhook_history_id).filter((id) => !kept.has(id)),
+    bodies.map(idOf).filter((id) => !notified.has(id)),
   )
+  const empty = notifications.filter((one) => one.data.transfers.length === 0 && !early.has(one))
+  await deleteWithoutTransfers(trx, empty.map(idOf), due)
   if (notified.size > 0) await wakeCouriers(trx)
-  const isMore = page.length < waiting.length || listed.isMore
-  const organizations = new Set(page.map(({ delivery }) => delivery.organization_id)).size
-  return { count: notified.size, isMore, organizations }
+  const organizations = new Set(notifications.map(({ delivery }) => delivery.organization_id)).size
+  return { count: notified.size, organizations, taken: notifications.length }
 }
 
-/** With a block, and without the organizations that have more due than a block may release of each. */
-export const releaseWithBlock = (trx: Db, due: Due): Promise<Released> =>
-  releaseDue(trx, due, { fewerThan: (due.limits?.withBlock ?? usualWithBlock) + 1 })
+/**
+ * With a block, and without the organizations that have more due than a block may release of each. The block is stored
+ * also where a notification cannot be: that is left to the pages between blocks.
+ */
+export async function releaseWithBlock(trx: Db, due: Due): Promise<Released> {
+  const { notifications: limit, withBlock = usualWithBlock } = due.limits ?? usualLimits
+  const listed = await listDueWaiting(trx, { ...due, limit, fewerThan: withBlock + 1 })
+  // Most blocks release nothing.
+  if (listed.waiting.length === 0) return { count: 0, isMore: listed.isMore, organizations: 0 }
+  const released = await inSavepoint(trx, () => releaseListed(trx, due, listed))
+  return 'value' in released ? released.value : { count: 0, isMore: true, organizations: 0 }
+}
 
-type Bodied = { delivery: WaitingNotification; mine: ListedTransfer[] }
+// What cannot be stored is tried again after so many blocks.
+const failedBlocks = 100
 
-/** As many of the notifications with their transfers as one transaction may release, at least one. */
-async function readPage(
+/**
+ * The same as `releaseDue` for a page of which something cannot be stored: each notification for itself. One that fails
+ * waits for a later block, so that those behind it are sent.
+ */
+export async function releaseEach(
   trx: Db,
   due: Due,
-  waiting: readonly WaitingNotification[],
-): Promise<Bodied[]> {
-  const { transfers: limit } = due.limits ?? usualLimits
-  let some = waiting
-  for (;;) {
-    const isOne = some.length === 1
-    const most = isOne ? Number.MAX_SAFE_INTEGER : limit
-    const transfers = await listNotifiedTransfers(trx, due.network_id, some, most)
-    if (isOne || transfers.length < limit) return takePage(some, transfers, limit)
-    // A transaction can hold any number of transfers, so that only reading shows how many fit.
-    some = some.slice(0, Math.ceil(some.length / 2))
-  }
-}
-
-function takePage(
-  waiting: readonly WaitingNotification[],
-  transfers: readonly ListedTransfer[],
-  limit: number,
-): Bodied[] {
-  const found = Map.groupBy(transfers, (row) =>
-    nameOf(row.organization_id, row.block_number, row.transaction_hash),
-  )
-  const page: Bodied[] = []
+  part: { perOrganization?: number } = {},
+): Promise<Released & { failed: { webhook_history_id: string; error: unknown }[] }> {
+  const limits = due.limits ?? usualLimits
+  const listed = await listDueWaiting(trx, { ...due, ...part, limit: limits.notifications })
+  const failed: { webhook_history_id: string; error: unknown }[] = []
   let count = 0
-  for (const delivery of waiting) {
-    const { organization_id, transfer_block, transaction_hash } = delivery
-    const all = found.get(nameOf(organization_id, transfer_block, transaction_hash)) ?? []
-    const mine = transfersOf(delivery, all)
-    count += mine.length
-    if (page.length > 0 && count > limit) break
-    page.push({ delivery, mine })
+  for (const one of listed.waiting) {
+    const released = await inSavepoint(trx, () => releaseSome(trx, due, [one]))
+    if ('value' in released) count += released.value.count
+    else failed.push({ webhook_history_id: one.webhook_history_id, error: released.error })
   }
-  return page.sort(compare)
+  const due_block = due.head + failedBlocks
+  await postponeWaiting(
+    trx,
+    failed.map(({ webhook_history_id }) => ({ webhook_history_id, due_block })),
+  )
+  const organizations = new Set(listed.waiting.map((one) => one.organization_id)).size
+  return { count, isMore: listed.isMore, organizations, failed }
 }
-
-const nameOf = (organization_id: string, block_number: number, transaction_hash: Buffer): string =>
-  `${organization_id}/${block_number}/${keyOf(transaction_hash)}`
-
-/** The transfers that a notification holds: of its wallets, each movement once per wallet. */
-function transfersOf(
-  { wallet_id, backfilled }: WaitingNotification,
-  transfers: readonly ListedTransfer[],
-): ListedTransfer[] {
-  const movements = new Map<string, ListedTransfer>()
-  for (const row of transfers) {
-    const mine =
-      (wallet_id === null || wallet_id === row.wallet_id) &&
-      (backfilled === null || backfilled.includes(row.ordinal))
-    if (!mine) continue
-    const key = `${row.wallet_id}/${row.ordinal}`
-    const outgoing = movements.get(key)
-    // Both ends are in the wallet: one record, the outgoing one (docs/decisions/transfers.md).
-    movements.set(key, outgoing ? { ...outgoing, is_internal: true } : row)
-  }
-  return [...movements.values()]
-}
-
-/** In the order of the chain. */
-const compare = (a: Bodied, b: Bodied): number =>
-  a.delivery.block_number - b.delivery.block_number ||
-  (a.mine[0]?.ordinal ?? 0) - (b.mine[0]?.ordinal ?? 0)
-
-type Notification = {
-  delivery: WaitingNotification
-  data: { confirmations: number; transfers: TransferRecord[] }
-  /** How many transfers are shown as pending, and the first block at which one of them is confirmed. */
-  pending: { count: number; due_block: number }
-}
-
-function toNotification(
-  delivery: WaitingNotification,
-  transfers: readonly ListedTransfer[],
-  { chain, head, present }: Due & { present(row: ListedTransfer): TransferRecord },
-): Notification {
-  const { transaction_hash, transfer_block, backfilled, sink, pending } = delivery
-  const records = transfers.map(present)
-  return {
-    delivery,
-    data: {
-      [chain.transactionField]: chain.formatTransactionHash(transaction_hash),
-      confirmations: confirmationsOf(transfer_block, head),
-      ...(backfilled && { backfilled: true }),
-      // A stream distinguishes the first event of a transfer from its confirmation.
-      ...(sink !== null && pending !== null && { confirmed: true }),
-      transfers: records,
-    },
-    // Only where the record shows it: in other variants a second notification would contain nothing new.
-    pending: pendingOf(
-      transfers.filter((_, at) => records[at]!.transfer_state === 'TRANSFER_STATE_PENDING'),
-    ),
-  }
-}
-
-const pendingOf = (rows: readonly ListedTransfer[]): Notification['pending'] => ({
-  count: rows.length,
-  due_block: rows.reduce(
-    (first, row) => Math.min(first, dueBlockOf(row.block_number, row.confirmation)),
-    Number.MAX_SAFE_INTEGER,
-  ),
-})

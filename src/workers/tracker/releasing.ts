@@ -1,12 +1,18 @@
 import type { Log } from '../../lib/log.ts'
-import { lockCursor } from '../../storage/tracking/blocks.ts'
+import { inSavepoint } from '../../storage/pg/savepoint.ts'
+import { findCursor, lockCursor } from '../../storage/tracking/blocks.ts'
 import { assertLease } from '../../storage/tracking/leases.ts'
+import { hasConfirmed } from '../../storage/transactions/open.ts'
 import { hasSeveralOwners } from '../../storage/wallets/wallets.ts'
+import { confirmedPart, confirmLeft } from '../sender/follow.ts'
 import { expandPage } from '../webhooks/fan-out.ts'
-import { type ReleaseLimits, releaseDue, usualLimits } from './notifications.ts'
+import { type ReleaseLimits, releaseDue, releaseEach, usualLimits } from './notifications.ts'
 import type { TrackerTools } from './tools.ts'
 
-/** The loop that writes and releases the notifications that the transaction of a block has left. */
+/**
+ * The loop that does what the transaction of a block has left: it confirms managed transactions, and writes and releases
+ * notifications.
+ */
 export type Releasing = { wake(): void; stop(): Promise<void> }
 
 const firstPauseMs = 250
@@ -19,24 +25,54 @@ const sharedPart = 50
 const sharedTime = 0.25
 const longestRestMs = 1_000
 
-type Tools = Pick<TrackerTools, 'db' | 'clock' | 'network_id' | 'chain' | 'lease' | 'releaseLimits'>
+type Tools = Pick<
+  TrackerTools,
+  'db' | 'clock' | 'network_id' | 'chain' | 'lease' | 'releaseLimits' | 'fanOutLimits'
+>
 
-/** Of how many organizations a page was, and whether there is more. */
-type Page = { organizations: number; isMore: boolean }
+/** Of how many organizations a page was, whether there is more, and what could not be stored. */
+type Page = {
+  organizations: number
+  isMore: boolean
+  failed?: { webhook_history_id: string; error: unknown }[]
+}
 
-/** Expands one page of events and releases one page of what is due at the cursor. */
+/** Confirms one page of transactions, expands one page of events and releases one page of what is due at the cursor. */
 export async function releasePage(
   tools: Tools,
   part: { perOrganization?: number } = {},
 ): Promise<Page> {
   const limits = tools.releaseLimits ?? usualLimits
-  // In two transactions, so that a block waits for one of them at most.
+  // In several transactions, so that a block waits for one of them at most.
+  const confirmed = await confirmSome(tools, limits, part)
   const expanded = await expandPage(tools, { notifications: limits.notifications, ...part })
   const released = await releaseSome(tools, limits, part)
+  const pages = [confirmed, expanded, released]
   return {
-    organizations: Math.max(expanded.organizations, released.organizations),
-    isMore: expanded.isMore || released.isMore,
+    organizations: Math.max(...pages.map(({ organizations }) => organizations)),
+    isMore: pages.some(({ isMore }) => isMore),
+    ...(released.failed && { failed: released.failed }),
   }
+}
+
+async function confirmSome(
+  tools: Tools,
+  limits: ReleaseLimits,
+  { perOrganization = limits.notifications }: { perOrganization?: number },
+): Promise<Page> {
+  const { db, clock, network_id, lease, fanOutLimits } = tools
+  const none = { organizations: 0, isMore: false }
+  // Without a lock: a block that leaves something wakes this again.
+  const at = await findCursor(db, network_id)
+  if (!at || !(await hasConfirmed(db, network_id, at.block_number))) return none
+  return await db.transaction().execute(async (trx) => {
+    await assertLease(trx, lease.name, lease.epoch)
+    const cursor = await lockCursor(trx, network_id)
+    if (!cursor) return none
+    const part = confirmedPart(limits, perOrganization)
+    const context = { network_id, now: new Date(clock.now()), limits: fanOutLimits, part }
+    return await confirmLeft(trx, context, cursor.block_number)
+  })
 }
 
 async function releaseSome(
@@ -52,7 +88,8 @@ async function releaseSome(
     const cursor = await lockCursor(trx, network_id)
     if (!cursor) return { organizations: 0, isMore: false }
     const due = { network_id, chain, head: cursor.block_number, now: new Date(clock.now()), limits }
-    return await releaseDue(trx, due, part)
+    const page = await inSavepoint(trx, () => releaseDue(trx, due, part))
+    return 'value' in page ? page.value : await releaseEach(trx, due, part)
   })
 }
 
@@ -83,11 +120,18 @@ export function startReleasing(options: {
     resting.abort()
   }
 
+  const releaseLogged = async (part?: { perOrganization: number }): Promise<Page> => {
+    const page = await releasePage(tools, part)
+    for (const { webhook_history_id, error } of page.failed ?? [])
+      log.error({ err: error, webhook_history_id }, 'a notification cannot be stored, will retry')
+    return page
+  }
+
   /** Releases a page, and leaves time to others where there are any. Says whether there is more. */
   const releaseNext = async (): Promise<boolean> => {
-    if (!(await hasSeveralOwners(tools.db))) return (await releasePage(tools)).isMore
+    if (!(await hasSeveralOwners(tools.db))) return (await releaseLogged()).isMore
     const begun = tools.clock.now()
-    const { organizations, isMore } = await releasePage(tools, { perOrganization: sharedPart })
+    const { organizations, isMore } = await releaseLogged({ perOrganization: sharedPart })
     // The more organizations share the page, the less of the time each of them has already.
     const rests = 1 / (sharedTime * Math.max(1, organizations)) - 1
     const restMs = Math.min(Math.max(0, rests) * (tools.clock.now() - begun), longestRestMs)

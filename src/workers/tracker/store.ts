@@ -13,6 +13,7 @@ import { inSpan } from '../../lib/tracing.ts'
 import { insertBacklog } from '../../storage/balances/backlog.ts'
 import { insertBalanceChanges } from '../../storage/balances/changes.ts'
 import { hasReadings, reopenAllBalances } from '../../storage/balances/reopening.ts'
+import type { BulkRow } from '../../storage/pg/bulk.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import {
   type CursorRow,
@@ -31,7 +32,7 @@ import {
 import { ensureAssets } from '../../storage/wallets/assets.ts'
 import { enqueueMetadata } from '../../storage/wallets/token-metadata.ts'
 import { hasBacklogs } from '../balances/backlog.ts'
-import { followBlocks } from '../sender/follow.ts'
+import { confirmedPart, followBlocks } from '../sender/follow.ts'
 import { type AssertChecked, storeChecked } from './checked.ts'
 import { lacksOf } from './lacking.ts'
 import { addTokenRules, lookUp, matchBlock } from './match.ts'
@@ -115,9 +116,9 @@ async function storeOnce(
     const assets = new Map(rows.flatMap((row) => [...row.assets]))
     // Before transfers and balances, whose rows refer to the assets.
     await ensureAssets(trx, network_id, [...assets.values()], now)
-    if (chain.tokens?.readTokenUris)
-      await enqueueMetadata(trx, { network_id, asset_ids: itemsIn(chain, assets) })
     const transfers = rows.flatMap((row) => row.transfers)
+    if (chain.tokens?.readTokenUris)
+      await enqueueMetadata(trx, network_id, itemsIn(chain, assets, transfers))
     // At the head the two statements more would cost more than they save.
     const insert = blocks.length > 1 ? insertNewTransfers : insertTransfers
     const inserted = await insert(trx, transfers)
@@ -182,7 +183,8 @@ async function storeOnce(
     })
     // Managed transactions move with the block that contains them, so that their state never
     // contradicts the stored transfers.
-    if (await followBlocks(trx, { network_id, now, limits: tools.fanOutLimits }, blocks))
+    const part = confirmedPart(limits, limits?.withBlock)
+    if (await followBlocks(trx, { network_id, now, limits: tools.fanOutLimits, part }, blocks))
       isLeft = true
     const due = { network_id, chain, head: last.number, now, ...(limits && { limits }) }
     const { count, isMore } = await releaseWithBlock(trx, due)
@@ -217,19 +219,23 @@ async function noteIncomplete(
   if (blocks.some(({ lacks }) => lacks !== undefined)) await syncGapEvent(trx, network_id, now)
 }
 
-/** The items of collections, which have descriptions of their own. */
+/** The items of collections, which have descriptions of their own, each with one of the organizations that have it. */
 const itemsIn = (
   { standards }: Pick<Family, 'standards'>,
   assets: ReadonlyMap<string, AssetKey>,
-): string[] => {
+  transfers: readonly BulkRow<'transfer'>[],
+): { asset_id: string; organization_id: string | null }[] => {
   const collections = new Set(
     Object.values(standards ?? {}).flatMap(({ isCollection, asset_type }) =>
       isCollection ? [asset_type] : [],
     ),
   )
-  return [...assets].flatMap(([asset_id, { asset_type }]) =>
-    collections.has(asset_type) ? [asset_id] : [],
+  const items = [...assets].filter(([, { asset_type }]) => collections.has(asset_type))
+  if (items.length === 0) return []
+  const owners = new Map(
+    transfers.map(({ asset_id, organization_id }) => [asset_id, organization_id]),
   )
+  return items.map(([asset_id]) => ({ asset_id, organization_id: owners.get(asset_id) ?? null }))
 }
 
 /** Begins at a block without looking into it: what happened before it is not tracked. */

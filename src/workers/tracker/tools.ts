@@ -17,5 +17,7 @@ export type TrackerTools = {
   window: number
   releaseLimits?: ReleaseLimits
   fanOutLimits?: FanOutLimits
+  /** How much balance work one round takes, where it is not the usual number. */
+  balanceRows?: number
   tracing?: Tracing | undefined
 }

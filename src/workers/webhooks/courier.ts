@@ -12,9 +12,13 @@ import type { Span, Tracing } from '../../lib/tracing.ts'
 import type { Sealer } from '../../storage/access/seal.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { isDatabaseUnavailable } from '../../storage/pg/errors.ts'
-import { claimDeliveries, releaseClaims } from '../../storage/webhooks/delivery-claims.ts'
-import { holdDisabled } from '../../storage/webhooks/queue-pages.ts'
+import {
+  type ClaimedDelivery,
+  claimDeliveries,
+  releaseClaims,
+} from '../../storage/webhooks/delivery-claims.ts'
 import type { GuardedFetch } from './guarded-fetch.ts'
+import { createHolding } from './holding.ts'
 import { createLanes, type LaneLimits, type PendingDelivery } from './lanes.ts'
 import { createLook } from './look.ts'
 import { createReceivers } from './receivers.ts'
@@ -71,6 +75,9 @@ export type Courier = {
 
 // Claims per round. Also the bound of records of one organization that wait for the database, see `roomIn`.
 const batch = 500
+// A claim of more bytes may have been cut by them: half of what is claimed at most, because the text may be shorter than
+// what is stored.
+const largeClaim = 2 * 1_048_576
 const mostUnrecorded = 3 * batch
 const failedPauseMs = 1_000
 // Hungry receivers are served together after so long; while much is claimed, which takes longer to send, later.
@@ -91,10 +98,9 @@ export function startCourier(options: CourierOptions): Courier {
   const aborting = new AbortController()
   const receivers = createReceivers({ db, sealer, log })
   const lanes = createLanes(limits)
+  const holding = createHolding({ db, clock, log })
   const recorder = createRecorder({
-    db,
-    clock,
-    log,
+    ...{ db, clock, log, onDisabled: holding.add },
     onRecorded: () => {
       if (isStarved) wakeSoon()
     },
@@ -192,8 +198,9 @@ export function startCourier(options: CourierOptions): Courier {
   const collect = async (): Promise<number> => {
     const now = clock.now()
     const { queued, isPart } = await queues.look(now)
-    const due = queued.filter(({ first_time }) => first_time.getTime() <= now)
-    const later = queued.filter(({ first_time }) => first_time.getTime() > now)
+    const open = queued.filter(({ webhook_id }) => !holding.has(webhook_id))
+    const due = open.filter(({ first_time }) => first_time.getTime() <= now)
+    const later = open.filter(({ first_time }) => first_time.getTime() > now)
     const times = due.map(({ first_time }) => first_time.getTime())
     seen.queued_webhooks = queued.length
     seen.oldest_due_seconds = Math.max(0, now - Math.min(now, ...times)) / 1000
@@ -202,18 +209,16 @@ export function startCourier(options: CourierOptions): Courier {
     if (wanted.length > 0) {
       const expire = new Date(now + timeoutMs + claimMarginMs)
       const claims = await claimDeliveries(db, wanted, { now: new Date(now), expire })
-      const webhooks = [...new Set(claims.map(({ webhook_id }) => webhook_id))]
-      const known = webhooks.length > 0 ? await receivers.load(webhooks, now) : new Map()
-      const deliveries = claims.map((claim) => ({ claim, receiver: known.get(claim.webhook_id) }))
-      // Removed or disabled since, which its rows say already, or not readable.
-      const lost = deliveries.filter(({ receiver }) => !receiver?.is_enabled)
-      const ready = deliveries.filter(({ receiver }) => receiver?.is_enabled)
+      const { ready, lost } = await receiversOf(claims, receivers, now)
       await startInTurns(lanes.add(ready, wanted), start)
       if (lost.length > 0) {
         await giveBack(lost, options)
-        await holdBack(lost, options)
+        holding.add(disabledOf(lost))
       }
-      if (claims.length === wanted.reduce((sum, { count }) => sum + count, 0)) queues.keep()
+      const isAll = claims.length === wanted.reduce((sum, { count }) => sum + count, 0)
+      if (isAll) queues.keep()
+      // Fewer because of their bytes: the next ones come at once.
+      else if (isLarge(claims, wanted)) return now
       // More than fit into one claim: the others come at once.
       if (wanted.length < due.length && claims.length > 0) return now
     }
@@ -276,8 +281,24 @@ export function startCourier(options: CourierOptions): Courier {
       await sending.ended()
       clearTimeout(timer)
       await recorder.stop()
+      await holding.stop()
     },
   }
+}
+
+/** Claims with what they are sent to, and those whose webhook is removed or disabled since, or cannot be read. */
+async function receiversOf(
+  claims: readonly ClaimedDelivery[],
+  receivers: Pick<ReturnType<typeof createReceivers>, 'load'>,
+  now: number,
+) {
+  const webhooks = [...new Set(claims.map(({ webhook_id }) => webhook_id))]
+  const known = webhooks.length > 0 ? await receivers.load(webhooks, now) : undefined
+  const deliveries = claims.map((claim) => ({ claim, receiver: known?.get(claim.webhook_id) }))
+  const ready = deliveries.filter(
+    (one): one is PendingDelivery => one.receiver?.is_enabled === true,
+  )
+  return { ready, lost: deliveries.filter(({ receiver }) => !receiver?.is_enabled) }
 }
 
 /** Counts what is being sent, which a stop waits for: a set of promises costs each delivery more. */
@@ -342,30 +363,35 @@ function beginSpan(tracing: Tracing, { claim }: PendingDelivery): Span | undefin
   return below && tracing.begin({ name: 'deliver', below, fields })
 }
 
+/** Whether the part of an organization may have been cut by its bytes. */
+function isLarge(
+  claims: readonly ClaimedDelivery[],
+  wanted: readonly { organization_id: string }[],
+): boolean {
+  const organizations = new Set(wanted.map(({ organization_id }) => organization_id)).size
+  return Map.groupBy(claims, ({ organization_id }) => organization_id)
+    .values()
+    .some(
+      (mine) => mine.reduce((sum, { data }) => sum + data.length, 0) > largeClaim / organizations,
+    )
+}
+
 const idsOf = ({ claim: { webhook_id, webhook_history_id } }: PendingDelivery) => ({
   webhook_id,
   webhook_history_id,
 })
 
+/** The webhooks that were disabled elsewhere, or by a change that broke off; others cannot be read. */
+const disabledOf = (lost: readonly { claim: ClaimedDelivery; receiver: unknown }[]): string[] =>
+  lost.filter(({ receiver }) => receiver).map(({ claim }) => claim.webhook_id)
+
 /** Claims expire by themselves. Giving them back only shortens the wait of another process. */
 async function giveBack(
-  deliveries: readonly PendingDelivery[],
+  deliveries: readonly Pick<PendingDelivery, 'claim'>[],
   { db, log }: Pick<CourierOptions, 'db' | 'log'>,
 ): Promise<void> {
   const claims = deliveries.map(({ claim }) => claim)
   await releaseClaims(db, claims).catch((error: unknown) =>
     log.warn({ err: error }, 'releasing claims failed, they will expire'),
-  )
-}
-
-/** Holds back what is due although its webhook is disabled: a change of it broke off. */
-async function holdBack(
-  deliveries: readonly PendingDelivery[],
-  { db, clock, log }: Pick<CourierOptions, 'db' | 'clock' | 'log'>,
-): Promise<void> {
-  const disabled = deliveries.filter(({ receiver }) => receiver && !receiver.is_enabled)
-  const webhooks = new Set(disabled.map(({ claim }) => claim.webhook_id))
-  await holdDisabled(db, [...webhooks], clock.now()).catch((error: unknown) =>
-    log.warn({ err: error }, 'holding back notifications failed, will retry'),
   )
 }

@@ -15,7 +15,7 @@ const deliveries = (
   organization_id = 'org',
 ): PendingDelivery[] =>
   Array.from({ length: count }, (_, sequence) => ({
-    claim: { webhook_id, organization_id, sequence } as ClaimedDelivery,
+    claim: { webhook_id, organization_id, sequence, data: '' } as ClaimedDelivery,
     receiver: {} as Endpoint,
   }))
 const well = { isWell: true, durationMs: 5, now }
@@ -160,4 +160,17 @@ test('what is started of one webhook stays together, in its order', () => {
   expect(order.filter((id, at) => id !== order[at - 1])).toHaveLength(3)
   const numbers = started.map(({ claim }) => claim.sequence)
   expect(numbers).toEqual([0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3])
+})
+
+test('an organization with large bodies claims no more until some are sent, and delays no other', () => {
+  const lanes = createLanes({ perReceiver: 4, total: 100 })
+  const wanted = lanes.plan([queued('a', 'large')], now, { room: 100 })
+  const claims = deliveries('a', 3, 'large')
+  for (const { claim } of claims) claim.data = 'x'.repeat(12 * 1_048_576)
+  const [first] = lanes.add(claims, wanted)
+  const due = [queued('a', 'large'), queued('b', 'small')]
+  expect(lanes.plan(due, now, { room: 100 }).map(({ webhook_id }) => webhook_id)).toEqual(['b'])
+  expect(lanes.finish(first!, well).isHungry).toBe(true)
+  const after = lanes.plan(due, now, { room: 100 }).map(({ webhook_id }) => webhook_id)
+  expect(after.sort()).toEqual(['a', 'b'])
 })

@@ -39,6 +39,8 @@ const fastMs = 100
 const slowMs = 2_000
 // Of one claim: its time grows with them, and what another organization gets meanwhile waits for it.
 const mostWebhooks = 128
+// Of the bodies of one organization that are claimed; it claims no more until some of them are sent.
+const mostBytes = 32 * 1_048_576
 // Idle lanes hold averages only; without them a receiver begins as an average one.
 const keptLanes = 10_000
 
@@ -50,6 +52,7 @@ const keptLanes = 10_000
 export function createLanes({ perReceiver, total }: LaneLimits) {
   const lanes = new Map<string, Lane>()
   const perOrganization = new Map<string, number>()
+  const bytesOf = new Map<string, number>()
   let held = 0
   let turn = 0
 
@@ -84,6 +87,12 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
     const now = (perOrganization.get(organization_id) ?? 0) + change
     if (now === 0) perOrganization.delete(organization_id)
     else perOrganization.set(organization_id, now)
+  }
+
+  const countBytes = (organization_id: string, change: number): void => {
+    const now = (bytesOf.get(organization_id) ?? 0) + change
+    if (now === 0) bytesOf.delete(organization_id)
+    else bytesOf.set(organization_id, now)
   }
 
   const roomOf = (lane: Lane, now: number): number => {
@@ -135,7 +144,10 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
       const heldFor = (organization_id: string) => perOrganization.get(organization_id) ?? 0
       const asking = inTurns(
         hungry
-          .filter(({ organization_id }) => heldFor(organization_id) < half)
+          .filter(
+            ({ organization_id }) =>
+              heldFor(organization_id) < half && (bytesOf.get(organization_id) ?? 0) < mostBytes,
+          )
           .sort((a, b) => heldBy(a) - heldBy(b)),
         ({ organization_id }) => organization_id,
       )
@@ -174,6 +186,7 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
         const lane = laneOf(mine[0]!.claim)
         lane.queue.push(...mine)
         count(lane, mine.length)
+        countBytes(lane.organization_id, lengthOf(mine))
         lane.hasMore ||= mine.length >= (asked.get(webhook_id) ?? 0)
         starting.push(startable(lane))
       }
@@ -196,6 +209,7 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
       const lane = laneOf(claim)
       lane.open--
       count(lane, -1)
+      countBytes(lane.organization_id, -claim.data.length)
       if (isWell !== undefined) lane.durationMs += (durationMs - lane.durationMs) / 4
       let dropped: PendingDelivery[] = []
       if (isWell) lane.failures = 0
@@ -206,6 +220,7 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
         // Given back at once, so that claims for a dead receiver take no place of others.
         dropped = lane.queue.splice(0)
         count(lane, -dropped.length)
+        countBytes(lane.organization_id, -lengthOf(dropped))
       }
       const next = startable(lane)
       const isHungry = lane.hasMore && roomOf(lane, Number.POSITIVE_INFINITY) > 0
@@ -223,6 +238,9 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
     },
   }
 }
+
+const lengthOf = (deliveries: readonly PendingDelivery[]): number =>
+  deliveries.reduce((sum, { claim }) => sum + claim.data.length, 0)
 
 /** The first item of each group, then the second of each, and so on; within a group the order stays. */
 const inTurns = <item>(items: readonly item[], groupOf: (item: item) => string): item[] => {

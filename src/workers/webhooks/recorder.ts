@@ -23,8 +23,10 @@ export function createRecorder(options: {
   log: Log
   /** Some were written: there is room for more. */
   onRecorded(): void
+  /** Webhooks were disabled: what is queued for them is to be held back. */
+  onDisabled(webhook_ids: readonly string[]): void
 }) {
-  const { db, clock, log, onRecorded } = options
+  const { db, clock, log, onRecorded, onDisabled } = options
   let waiting: AttemptRecord[] = []
   const counts = new Map<string, { waiting: number }>()
   let running: Promise<void> | undefined
@@ -42,6 +44,7 @@ export function createRecorder(options: {
     try {
       const disabled = await recordAttempts(db, records, new Date(clock.now()))
       for (const webhook_id of disabled) log.warn({ webhook_id }, 'webhook disabled')
+      if (disabled.length > 0) onDisabled(disabled)
     } catch (error) {
       if (isDatabaseUnavailable(error)) throw error
       // Two couriers numbered an attempt alike: what the other one wrote is there now.

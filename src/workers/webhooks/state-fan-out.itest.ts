@@ -2,9 +2,11 @@ import { randomBytes, randomUUIDv7 } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { type Caller, createWalletBench } from '../../../test/helpers/wallets.ts'
+import { withTransaction } from '../../domain/transactions/scope.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { findCursor } from '../../storage/tracking/blocks.ts'
 import { acquireLease } from '../../storage/tracking/leases.ts'
+import { updateTransaction } from '../../storage/transactions/transactions.ts'
 import { createMonths } from '../janitor/months.ts'
 import { releasePage } from '../tracker/releasing.ts'
 import { findAncestor, rollBack } from '../tracker/reorg.ts'
@@ -142,9 +144,9 @@ it('200 mined transactions with 500 webhooks do not delay the transfers of anoth
   chain.mine([pay(2, 9n)])
   await store()
   expect(await values()).toEqual(['8', '8', '9'])
-  // The block has confirmed all of them, which adds one row each.
+  // The block has confirmed its part of them, which adds one row each.
   expect(await count('delivery', large)).toBe(deliveries)
-  expect(await count('state_event', large)).toBe(events + 200)
+  expect(await count('state_event', large)).toBe(events + 64)
 }, 120_000)
 
 it('states are notified in their order without gaps, whatever is written at once', async () => {
@@ -186,4 +188,49 @@ it('states are notified in their order without gaps, whatever is written at once
     expect(states['tx-2']).toEqual(expected['tx-2'])
   }
   expect(await setup.count('state_event', large)).toBe(0)
+})
+
+it('an operation or the sender stores one row for a state change that 300 webhooks are notified of', async () => {
+  const { large, network_id, register, send, notified, count, drain } = await begin()
+  const [first] = [await register(large)]
+  await pool.query(
+    `insert into webhook select (jsonb_populate_record(w,
+       jsonb_build_object('webhook_id', gen_random_uuid()))).* from webhook w, generate_series(2, 300)
+     where webhook_id = $1`,
+    [first],
+  )
+  await send([0])
+  const scope = { organization_id: large.organization_id, network_id }
+  for (const state of ['SENDING', 'SENT'] as const)
+    await withTransaction({ db, clock: systemClock }, scope, 'tx-0', (trx, row) =>
+      updateTransaction(trx, row, { transaction_state: `TRANSACTION_STATE_${state}` }),
+    )
+  expect([await count('state_event', large), await count('delivery', large)]).toEqual([2, 0])
+  await drain()
+  expect([await count('state_event', large), await count('delivery', large)]).toEqual([0, 600])
+  expect(await notified(first)).toEqual({ 'tx-0': ['SENDING', 'SENT'] })
+})
+
+it('a notification of a state omits `data` above 4 KiB, with a marker', async () => {
+  const { large, network_id, register, send } = await begin()
+  const webhook_id = await register(large)
+  await send([0, 1])
+  const lengths = [4_096, 131_072]
+  const scope = { organization_id: large.organization_id, network_id }
+  for (const [at, length] of lengths.entries()) {
+    await pool.query('update managed_transaction set data = $2 where transaction_id = $1', [
+      ...[`tx-${at}`, Buffer.alloc(length, 7)],
+    ])
+    await withTransaction({ db, clock: systemClock }, scope, `tx-${at}`, (trx, row) =>
+      updateTransaction(trx, row, { transaction_state: 'TRANSACTION_STATE_SENDING' }),
+    )
+  }
+  const { rows } = await pool.query(
+    `select data->'transaction' as transaction from delivery where webhook_id = $1 order by sequence`,
+    [webhook_id],
+  )
+  const [short, long] = rows.map(({ transaction }) => transaction)
+  expect(short.data).toBe(`0x${'07'.repeat(4_096)}`)
+  expect(short).not.toHaveProperty('data_omitted')
+  expect(long).toMatchObject({ data: '0x', data_omitted: true })
 })
