@@ -164,6 +164,8 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   'domain/audit': ['event', 'key-context', 'list', 'operation', 'trail'],
   'domain/events': ['present', 'stream', 'token'],
   'domain/limits': [
+    'answer-turns',
+    'answers-in-turn',
     'decision',
     'limiter',
     'loop-pace',
@@ -278,6 +280,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'histogram',
     'ids',
     'integers',
+    'large-map',
     'log',
     'nearest',
     'outage',
@@ -299,6 +302,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'backlog',
     'balances',
     'changes',
+    'held',
     'missing',
     'pending',
     'reconcile',
@@ -338,6 +342,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'prepared',
     'replicas',
     'table-estimates',
+    'savepoint',
     'tables',
   ],
   'storage/redis': ['redis'],
@@ -362,6 +367,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'assets',
     'confirmation',
     'contracts',
+    'removing',
     'search',
     'tables',
     'token-metadata',
@@ -371,7 +377,8 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   'storage/webhooks': namesIn(`
     announcements deliveries delivery-claims delivery-records delivery-retention
     due-notifications event-queues fan-out-limits headers notification-events notifications
-    queue-pages retractions sinks state-events state-notifications streams tables webhooks
+    notified-transfers queue-pages retractions sinks state-events state-notifications streams
+    tables webhooks
   `),
   workers: [],
   'workers/balances': ['backlog', 'comparing', 'reconciling', 'rounds', 'settling'],

@@ -14,7 +14,11 @@ import {
 } from '../../src/storage/transfers/transfers.ts'
 import { hastenDeliveries } from '../../src/storage/wallets/confirmation.ts'
 import { findTransactions } from '../../src/storage/wallets/search.ts'
-import { listNotifiedTransfers } from '../../src/storage/webhooks/notifications.ts'
+import {
+  countPendingTransfers,
+  listNotifiedTransfers,
+  listTransactionShares,
+} from '../../src/storage/webhooks/notified-transfers.ts'
 import { startTestApp } from '../helpers/app.ts'
 import { createScriptedChains } from '../helpers/scripted-chains.ts'
 import { waitFor } from '../helpers/wait-for.ts'
@@ -100,6 +104,9 @@ async function useTransfers(): Promise<void> {
   await findTransactions(db, organization_id, [{ network_id, hash }])
   const waiting = { organization_id, transaction_hash: hash, transfer_block: 1 }
   await listNotifiedTransfers(db, network_id, [waiting], 1)
+  const shares = { isWhole: true, wallet_ids: [wallet_id], ordinals: [1] }
+  await listTransactionShares(db, network_id, waiting, shares, 1)
+  await countPendingTransfers(db, network_id, { ...waiting, wallet_id, backfilled: [1] }, 1)
   await db.transaction().execute(async (trx) => {
     await hasTransfersBetween(trx, network_id, { from: 1_000, before: 1_001 })
     await deleteTransfersAbove(trx, network_id, 1_000)
@@ -128,7 +135,7 @@ const files = [
   'src/storage/transfers/transfers.ts',
   'src/storage/wallets/confirmation.ts',
   'src/storage/wallets/search.ts',
-  'src/storage/webhooks/notifications.ts',
+  'src/storage/webhooks/notified-transfers.ts',
   // The count that `portolan rewind` shows.
   'src/workers/tracker/rewind.ts',
 ]

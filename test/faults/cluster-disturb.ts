@@ -42,11 +42,12 @@ export async function disturb(
     await client.flushall()
     client.disconnect()
   }
-  const kinds: [string, (member: Member) => Promise<unknown>, isOfOne?: true][] = [
+  const kinds: [string, (member: Member, fault: Fault) => Promise<unknown>, isOfOne?: true][] = [
     [
       'kill -9',
-      async (member) => {
+      async (member, fault) => {
         await member.end('SIGKILL')
+        fault.exited = Date.now()
         await member.start()
       },
       true,
@@ -130,7 +131,7 @@ export async function disturb(
       role: isOfOne && member.role,
     }
     faults.push(fault)
-    await run(member)
+    await run(member, fault)
     fault.to = Date.now()
     onEvent(`${new Date(fault.from).toISOString()} ${kind} ${isOfOne ? member.name : ''}`)
   }

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { explain, type Failure, type Fault, losesRedis } from './cluster-failures.ts'
+import {
+  explain,
+  type Failure,
+  type Fault,
+  hasLostDatabase,
+  losesRedis,
+} from './cluster-failures.ts'
 
 const during = { from: 100_000, to: 105_000 }
 const partition = (peer?: Fault['peer'], role = 'api'): Fault => ({
@@ -94,6 +100,21 @@ it.each<[string, Fault, string]>([
   ['machine_stalled', stalled, hang],
 ])('%s', (reason, fault, text) => {
   expect(explain(failure(text), [fault])).toBe(reason)
+})
+
+it('a request that begins while a killed process still exits is explained, a later one is not', () => {
+  const late = { ...failure(broken), from: 102_300, to: 102_400 }
+  expect(explain(late, [killed])).toBeUndefined()
+  expect(explain(late, [{ ...killed, exited: 102_250 }])).toBe('in_flight_on_killed')
+  expect(explain(late, [{ ...killed, exited: 102_150 }])).toBeUndefined()
+})
+
+it('the database is lost from its end until processes may have connected again', () => {
+  const lost = (from: number, fault = down) => hasLostDatabase([fault], { from, to: from + 1_000 })
+  expect([98_000, 99_500, 104_000, 108_500, 109_500].map((from) => lost(from))).toEqual([
+    ...[false, true, true, true, false],
+  ])
+  expect(lost(104_000, { ...down, kind: 'Redis killed' })).toBe(false)
 })
 
 it('a page that says that all gateways are cut off is explained', () => {

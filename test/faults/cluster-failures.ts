@@ -2,7 +2,13 @@ import type { Span } from './cluster-disturb.ts'
 import type { Peer } from './cluster-world.ts'
 
 /** Something that was done to the cluster; `role` where it was done to one process, `peer` where to one way of it. */
-export type Fault = Span & { kind: string; role?: string | undefined; peer?: Peer | undefined }
+export type Fault = Span & {
+  kind: string
+  role?: string | undefined
+  peer?: Peer | undefined
+  /** When a process that was killed had exited: a busy machine takes a while to end it and to close its connections. */
+  exited?: number
+}
 
 /** A request that was not answered with a result. A refusal by a limit is an answer. */
 export type Failure = Span & {
@@ -58,12 +64,12 @@ export function explain(failure: Failure, faults: readonly Fault[]): string | un
       fault.role === failure.role &&
       isDuring(fault, 0),
   )
-  // `from` is the moment of the kill; later requests go to other processes.
+  // Requests that begin after the process has exited go to other processes.
   const wasKilled = faults.some(
-    ({ kind, role, from }) =>
+    ({ kind, role, from, exited = from }) =>
       kind === 'kill -9' &&
       role === failure.role &&
-      failure.from <= from + noticeMs &&
+      failure.from <= exited + noticeMs &&
       failure.to >= from,
   )
   if (wasKilled) return 'in_flight_on_killed'
@@ -77,12 +83,7 @@ export function explain(failure: Failure, faults: readonly Fault[]): string | un
       isDuring(fault, recoveryMs),
   )
   if (isCutOff) return 'on_cut_off'
-  const isDown =
-    failure.role === 'api' &&
-    faults.some(
-      (fault) => /^(PostgreSQL|PgBouncer)/.test(fault.kind) && isDuring(fault, recoveryMs),
-    )
-  if (isDown) return 'database_down'
+  if (failure.role === 'api' && hasLostDatabase(faults, failure)) return 'database_down'
   return faults.some((fault) => fault.kind === stalled && isDuring(fault, recoveryMs))
     ? 'machine_stalled'
     : undefined
@@ -92,6 +93,15 @@ export function explain(failure: Failure, faults: readonly Fault[]): string | un
 export const losesRedis = ({ kind, role, peer }: Fault): boolean =>
   kind.startsWith('Redis') ||
   (kind === 'partition' && role === 'gateway' && (peer === undefined || peer === 'redis'))
+
+/** Whether the database was down, or processes had no connection to it yet. */
+export const hasLostDatabase = (faults: readonly Fault[], { from, to }: Span): boolean =>
+  faults.some(
+    (fault) =>
+      /^(PostgreSQL|PgBouncer)/.test(fault.kind) &&
+      fault.from <= to &&
+      fault.to + recoveryMs >= from,
+  )
 
 const stalled = 'machine stalled'
 const beatMs = 50

@@ -1,7 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { authHeaders, type Pair } from '../helpers/signer.ts'
 import type { Span } from './cluster-disturb.ts'
-import { type Failure, type Fault, hasStalled, losesRedis } from './cluster-failures.ts'
+import {
+  type Failure,
+  type Fault,
+  hasLostDatabase,
+  hasStalled,
+  losesRedis,
+} from './cluster-failures.ts'
 import type { Member, World } from './cluster-world.ts'
 
 /** What a run of the cluster came to. Everything below `counts` must be empty. */
@@ -280,7 +286,14 @@ export async function revoke(
       await delay(Math.max(0, since + 1_000 - Date.now()))
       for (const member of serving) {
         if (member.isCutFromKeys()) cut.add(member)
-        const isAccepted = await accepts(member, pair)
+        let isAccepted = await accepts(member, pair)
+        // Without the database a gateway serves the keys that it knows, too, and asks again when it is back.
+        for (let waited = 0; isAccepted && waited < 60; waited++) {
+          if (!hasLostDatabase(noted.faults, { from: since, to: Date.now() })) break
+          if (waited === 0) outcome.counts.revoked_without_database!++
+          await delay(1_000)
+          isAccepted = await accepts(member, pair)
+        }
         const time = { from: since, to: Date.now() }
         if (
           isAccepted &&

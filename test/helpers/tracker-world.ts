@@ -59,6 +59,11 @@ export const createWorld = async (
   const faulty = createFaultyDb(db)
   const name = `tracker:${network}`
   const lease = await acquireLease(db, { name, holder: randomUUIDv7(), ttl_ms: 3_600_000 })
+  const releaseLimits = {
+    notifications: 1 + pick(9),
+    transfers: 1 + pick(9),
+    withBlock: pick(9),
+  }
   const tools: TrackerTools = {
     db: faulty.db,
     clock: systemClock,
@@ -67,9 +72,11 @@ export const createWorld = async (
     lease: { name, epoch: lease!.epoch },
     window: 64,
     // Mostly a few at once, so that what is due is released in several transactions.
-    releaseLimits: { notifications: 1 + pick(9), transfers: 1 + pick(9), withBlock: pick(9) },
+    releaseLimits,
     // Mostly so few that notifications are written outside of the block's transaction.
     fanOutLimits: { inline: pick(4), perEvent: pick(3) },
+    // Mostly less than is due at once.
+    balanceRows: releaseLimits.notifications,
   }
   const ensureMonths = createMonths(db)
 

@@ -57,8 +57,8 @@ const runAtOnce = (pid: number, priority: string) =>
   run('chrt', ['--reset-on-fork', '--fifo', '--pid', priority, `${pid}`]).catch(() => {})
 
 /** Lets threads of one priority take turns. */
-const takeTurns = (pid: number, ...options: readonly string[]) =>
-  run('chrt', [...options, '--rr', '--pid', '1', `${pid}`]).catch(() => {})
+const takeTurns = (pid: number, priority: string, ...options: readonly string[]) =>
+  run('chrt', [...options, '--rr', '--pid', priority, `${pid}`]).catch(() => {})
 
 const kernelSettings: Readonly<Record<string, string>> = {
   // By default the kernel takes a core from all real-time threads for 50 ms of a second in which they used the rest of it.
@@ -92,7 +92,8 @@ const setKernel = async (): Promise<() => void> => {
  * has a machine of its own. All but the abuser have a real-time policy: the kernel moves such a thread to a free core at once,
  * while an ordinary one stays on the queue of a busy core for some milliseconds. What measures runs before the node and
  * the service, and those before the database and the helper threads, which use what is left of both cores in the shortest
- * turns that the kernel has. With ordinary or idle helper threads, the main thread waited up to 30 ms for one in a garbage
+ * turns that the kernel has, the database first: a turn is 4 ms here, and with one priority operations waited 20 ms for the helper
+ * threads of a service that collects garbage, where the database has a machine of its own in production. With ordinary or idle helper threads, the main thread waited up to 30 ms for one in a garbage
  * collection; without turns, a statement of the abuser or a helper thread held a core until it had ended.
  */
 const separateCores = async (service: number): Promise<void> => {
@@ -103,13 +104,13 @@ const separateCores = async (service: number): Promise<void> => {
       await pin('0,1', pid)
       // Its other threads collect garbage, and the main thread waits for them.
       for (const thread of await readdir(`/proc/${pid}/task`))
-        await takeTurns(Number(thread), '--reset-on-fork')
+        await takeTurns(Number(thread), '1', '--reset-on-fork')
       await pin('0', pid, [])
       await runAtOnce(pid, '3')
     } else {
       await pin('0,1', pid)
       // Connections that are opened later inherit it.
-      await takeTurns(pid)
+      await takeTurns(pid, '2')
     }
   }
 }
