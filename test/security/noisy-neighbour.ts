@@ -25,7 +25,7 @@
 // The ratio is the worst of operations, gateway calls and transfers. Transfers are one in a second, so theirs is the p90,
 // from when the service has the block until the webhook has come.
 // `--only text,text` chooses kinds by parts of their names, `--profile folder` writes a CPU profile of the
-// service for each kind. The machine has to be idle otherwise: operations wait for the disk, which nothing here separates.
+// service for each kind. The figures of a later kind in the same run do not count then. The machine has to be idle otherwise: operations wait for the disk, which nothing here separates.
 
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -241,8 +241,10 @@ async function runNoisyNeighbours(): Promise<Figure[]> {
         await measureSide(alone, service, () => quiet.measure(seconds))
         await besideAbuse(() => measureSide(beside, service, () => quiet.measure(seconds)))
       }
-      // Recording costs time.
-      if (values.profile !== undefined) await besideAbuse(() => recordProfile(service, name))
+      if (values.profile !== undefined) {
+        await service.share()
+        await besideAbuse(() => recordProfile(service, name))
+      }
       await stopChild(child, 'SIGKILL')
       figures.push(figureOf(name, { alone, beside, outcomes: outcomes as object }))
       console.log(JSON.stringify({ ...figures.at(-1), outcomes }))
