@@ -13,12 +13,17 @@ import { createLimiter, type Limiter } from '../domain/limits/limiter.ts'
 import { createLimitScript } from '../domain/limits/shared-windows.ts'
 import { createUsageStore } from '../domain/limits/stored-usage.ts'
 import type { Tracing } from '../lib/tracing.ts'
+import {
+  type AccessChange,
+  createChangePublisher,
+  listenOnRedis,
+} from '../storage/redis/changes.ts'
 import { connectRedis } from '../storage/redis/redis.ts'
 import type { Env } from './config/problem.ts'
 import type { Config } from './config/schema.ts'
 import { resolveSecret } from './config/secrets.ts'
 import type { ServiceDatabase } from './database.ts'
-import type { Own } from './lifetime.ts'
+import type { Own, Stoppable } from './lifetime.ts'
 import { traceRedis } from './telemetry/traced-parts.ts'
 
 /** Authentication and limits: which callers are admitted, and how often. */
@@ -28,6 +33,11 @@ export type Access = {
   records: LimitRecords
   limiter: Limiter
   admission: Admission
+  /** The second way of changes to and from other processes; absent without Redis. */
+  changes?: {
+    publish: NonNullable<Installation['publishChange']>
+    listen(onChange: (change: AccessChange) => void): Promise<Stoppable>
+  }
 }
 
 /** Opens authentication, gateway keys and rate limits. */
@@ -54,17 +64,12 @@ export async function openAccess(
   await forms.refresh()
 
   const { url, key_prefix, when_unreachable } = redisSettings
-  const redis =
-    // A process that serves no requests takes from no limit, so it needs no connection to Redis.
+  // A process that serves no requests takes from no limit and accepts no key, so it needs no connection to Redis.
+  const redisOptions =
     url === undefined || !isServing
       ? undefined
-      : own(
-          await connectRedis({
-            url: resolveSecret(url, { env, key: 'redis.url' }),
-            key_prefix,
-            log,
-          }),
-        )
+      : { url: resolveSecret(url, { env, key: 'redis.url' }), key_prefix, log }
+  const redis = redisOptions && own(await connectRedis(redisOptions))
   const { replicas, ...defaults } = limits
   // Stopping the limiter writes what it has counted, so it is owned here also when it was given.
   const limiter = own(
@@ -98,5 +103,13 @@ export async function openAccess(
     forms,
   })
   const admission = createAdmission(records, limiter, { replicas })
-  return { authenticator, keys, records, limiter, admission }
+  return {
+    ...{ authenticator, keys, records, limiter, admission },
+    ...(redis && {
+      changes: {
+        publish: createChangePublisher(redis, redisOptions),
+        listen: (onChange) => listenOnRedis({ ...redisOptions, onChange }),
+      },
+    }),
+  }
 }

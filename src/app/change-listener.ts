@@ -1,4 +1,4 @@
-// Changes that other processes announce by NOTIFY. They are hints: a lost connection drops them. After a reconnect
+// Changes that other processes announce by NOTIFY, those of keys and organizations over Redis too. They are hints: a lost connection drops them. After a reconnect
 // rate-limit records are emptied, gateway keys are confirmed again before they count, and couriers and streams look for
 // themselves.
 
@@ -17,7 +17,7 @@ import type { Wallets } from './wallets.ts'
 export function listenToChanges(parts: {
   server: ServiceDatabase['server']
   log: Log
-  access: Pick<Access, 'authenticator' | 'keys' | 'records'>
+  access: Pick<Access, 'authenticator' | 'keys' | 'records' | 'changes'>
   courier: Pick<Courier, 'wake'> | undefined
   sealer: Pick<Sealer, 'key_ids'>
   hub: Pick<EventHub, 'wake'> | undefined
@@ -28,14 +28,19 @@ export function listenToChanges(parts: {
 }) {
   const { server, log, access, courier, sealer, hub, forgetInSockets } = parts
   const { authenticator, keys, records } = access
-  return listenForChanges({
+  const forget = (change: Change) => {
+    // Every cache decides by itself whether a change concerns it.
+    keys.forget(change)
+    authenticator.forget(change)
+    forgetInSockets(change)
+  }
+  // A change that comes both ways is forgotten twice, which costs a look-up.
+  const published = access.changes?.listen(forget)
+  const announced = listenForChanges({
     connection: server.direct,
     log,
     onChange: (change) => {
-      // Every cache decides by itself whether a change concerns it.
-      keys.forget(change)
-      authenticator.forget(change)
-      forgetInSockets(change)
+      forget(change)
       if (change.kind === 'wake' && change.topic === courierTopic) {
         courier?.wake()
         hub?.wake()
@@ -57,4 +62,9 @@ export function listenToChanges(parts: {
     // `portolan master-key rotate` waits until every service opens with the new key.
     onSession: createKeyHolder(() => sealer.key_ids),
   })
+  return {
+    stop: async () => {
+      await Promise.all([announced.stop(), published?.then(({ stop }) => stop())])
+    },
+  }
 }

@@ -94,6 +94,10 @@ export async function openFoundation(
   if (!part) await warnOfDevelopment(config, { db, log, hasLocalChains: local !== undefined })
   return {
     ...{ config, running, current, roles, dataDir, tracing, database, developmentRules, endpoints },
-    ...{ installation, sealer, routes, totals, metrics, access, demo, env, version },
+    ...{ sealer, routes, totals, metrics, access, demo, env, version },
+    installation: {
+      ...installation,
+      ...(access.changes && { publishChange: access.changes.publish }),
+    } satisfies Installation,
   }
 }

@@ -14,8 +14,11 @@ import { connectEmbedded } from '../storage/embedded/connect-embedded.ts'
 import { readMigrations } from '../storage/migrations/files.ts'
 import { migrateDatabase, pendingMigrations } from '../storage/migrations/migrate.ts'
 import { type Database, openDatabase } from '../storage/pg/database.ts'
+import { createChangePublisher } from '../storage/redis/changes.ts'
+import { connectRedis } from '../storage/redis/redis.ts'
 import type { Env } from './config/problem.ts'
 import type { Config } from './config/schema.ts'
+import { resolveSecret } from './config/secrets.ts'
 import { openDataDir, openMasterSealer, openServer } from './data-directory.ts'
 
 /** An installation cannot be worked on as it is; the message says what to do. */
@@ -62,10 +65,26 @@ export async function openInstallation(options: OpenOptions): Promise<OpenedInst
   try {
     await requireSchema(db, log)
     const sealer = await openSealer({ config, env, log, db, dataDir })
-    return { db, clock: systemClock, ids: systemIds, sealer, log, stop }
+    const publishChange = publishOnce(config, { env, log })
+    const tools = { clock: systemClock, ids: systemIds, sealer, log, stop }
+    return { db, ...tools, ...(publishChange && { publishChange }) }
   } catch (error) {
     await stop()
     throw error
+  }
+}
+
+/** Publishes changes over a connection for each: a command makes one or none. */
+function publishOnce(
+  { redis: { url, key_prefix } }: Config,
+  { env, log }: Pick<OpenOptions, 'env' | 'log'>,
+): Installation['publishChange'] {
+  if (url === undefined) return undefined
+  return async (change) => {
+    const options = { url: resolveSecret(url, { env, key: 'redis.url' }), key_prefix, log }
+    const redis = await connectRedis(options)
+    await createChangePublisher(redis, options)(change)
+    await redis.stop()
   }
 }
 

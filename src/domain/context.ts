@@ -13,6 +13,7 @@ import type { GatewayCounts } from '../storage/metrics/gateway-reports.ts'
 import type { WebSocketClient } from '../storage/metrics/websocket-clients.ts'
 import type { Db } from '../storage/pg/database.ts'
 import type { Replicas } from '../storage/pg/replicas.ts'
+import type { AccessChange } from '../storage/redis/changes.ts'
 import type { NetworkName } from '../storage/tracking/networks.ts'
 import type { Principal } from './access/principal.ts'
 import type { Concerns } from './audit/event.ts'
@@ -97,6 +98,8 @@ export type Installation = {
   quotas?: Quotas
   /** What webhooks may reach; public https addresses when absent. */
   endpoints?: EndpointRules
+  /** A second way to all processes, beside the notifications of the database; absent without Redis. It takes a bounded time. */
+  publishChange?(change: AccessChange): Promise<void>
 }
 
 /** What one call of an operation may use. */

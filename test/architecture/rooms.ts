@@ -138,6 +138,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   domain: ['bulk-turns', 'context', 'handlers', 'replica-reads'],
   'domain/access': [
     'admit',
+    'announced',
     'authenticate',
     'authorize',
     'credential-keys',
@@ -345,7 +346,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'savepoint',
     'tables',
   ],
-  'storage/redis': ['redis'],
+  'storage/redis': ['changes', 'redis'],
   'storage/tracking': [
     'blocks',
     'gaps',

@@ -4,6 +4,7 @@ import {
   type Failure,
   type Fault,
   hasLostDatabase,
+  hasLostRedis,
   losesRedis,
 } from './cluster-failures.ts'
 
@@ -115,6 +116,17 @@ it('the database is lost from its end until processes may have connected again',
     ...[false, true, true, true, false],
   ])
   expect(lost(104_000, { ...down, kind: 'Redis killed' })).toBe(false)
+})
+
+it('Redis is lost from its end until processes may have connected again, and for gateways that are cut off from it', () => {
+  const lost = (fault: Fault, from: number) => hasLostRedis([fault], { from, to: from + 1_000 })
+  const killedRedis = { ...down, kind: 'Redis killed' }
+  expect([98_000, 99_500, 108_500, 109_500].map((from) => lost(killedRedis, from))).toEqual([
+    ...[false, true, true, false],
+  ])
+  expect(lost(partition('redis', 'gateway'), 104_000)).toBe(true)
+  expect(lost(partition('pooler', 'gateway'), 104_000)).toBe(false)
+  expect(lost(down, 104_000)).toBe(false)
 })
 
 it('a page that says that all gateways are cut off is explained', () => {

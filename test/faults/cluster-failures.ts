@@ -103,6 +103,10 @@ export const hasLostDatabase = (faults: readonly Fault[], { from, to }: Span): b
       fault.to + recoveryMs >= from,
   )
 
+/** Whether a gateway was without Redis, or had no connection to it yet. */
+export const hasLostRedis = (faults: readonly Fault[], { from, to }: Span): boolean =>
+  faults.some((fault) => losesRedis(fault) && fault.from <= to && fault.to + recoveryMs >= from)
+
 const stalled = 'machine stalled'
 const beatMs = 50
 // A probe of the load balancer has two seconds, and two of them fail when nothing runs for so long.

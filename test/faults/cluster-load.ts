@@ -5,6 +5,7 @@ import {
   type Failure,
   type Fault,
   hasLostDatabase,
+  hasLostRedis,
   hasStalled,
   losesRedis,
 } from './cluster-failures.ts'
@@ -276,7 +277,7 @@ export async function revoke(
     if (isKept) continue
     await Promise.all(serving.map((member) => accepts(member, pair)))
     const { api_key, api_secret } = pair
-    // One that is cut off from the database serves keys that it has seen confirmed (docs/decisions/authentication.md).
+    // Keys that were confirmed are served without the database (docs/decisions/authentication.md).
     const cut = new Set(serving.filter((member) => member.isCutFromKeys()))
     const deleted = await call(world.admin, 'admin/DeleteCredential', { api_key, api_secret })
     const since = Date.now()
@@ -286,21 +287,18 @@ export async function revoke(
       await delay(Math.max(0, since + 1_000 - Date.now()))
       for (const member of serving) {
         if (member.isCutFromKeys()) cut.add(member)
+        const time = () => ({ from: since, to: Date.now() })
+        const isDeaf = () =>
+          (cut.has(member) || hasLostDatabase(noted.faults, time())) &&
+          (!world.isPublishing || hasLostRedis(noted.faults, time()))
         let isAccepted = await accepts(member, pair)
-        // Without the database a gateway serves the keys that it knows, too, and asks again when it is back.
-        for (let waited = 0; isAccepted && waited < 60; waited++) {
-          if (!hasLostDatabase(noted.faults, { from: since, to: Date.now() })) break
-          if (waited === 0) outcome.counts.revoked_without_database!++
+        // A process without both ways learns of the change when one of them is back.
+        for (let waited = 0; isAccepted && waited < 60 && isDeaf(); waited++) {
+          if (waited === 0) outcome.counts.revoked_unheard!++
           await delay(1_000)
           isAccepted = await accepts(member, pair)
         }
-        const time = { from: since, to: Date.now() }
-        if (
-          isAccepted &&
-          !cut.has(member) &&
-          !member.isCutFromKeys() &&
-          !hasStalled(noted.faults, time)
-        )
+        if (isAccepted && !hasStalled(noted.faults, time()))
           outcome.lateRevocations.push(`${member.name} at ${new Date().toISOString()}`)
       }
     }

@@ -76,6 +76,8 @@ export type World = {
   receiverUrl: string
   /** Whether limits hold without exception. */
   isStrict: boolean
+  /** Whether changes of keys go over Redis, too: older versions do not do that. */
+  isPublishing: boolean
   /** From now on processes start with the later version of the program. */
   upgrade(): void
   stop(): Promise<void>
@@ -174,6 +176,7 @@ export async function startWorld(
   } = {},
 ): Promise<World> {
   const isStrict = older === undefined || (await knowsStrictLimits(older))
+  const isPublishing = older === undefined
   const main = await bundledService()
   let program = older === undefined ? main : join(older, 'src/main.ts')
   const ends: (() => unknown)[] = []
@@ -370,6 +373,7 @@ limits: { replicas: ${counts.gateway ?? 1} }
       ...{ members, anvil, database, bouncer, redis, port, admin, token, received },
       receiverUrl: `http://127.0.0.1:${receiverLink.port}/hook`,
       isStrict,
+      isPublishing,
       upgrade: () => {
         program = older === undefined ? (next ?? main) : main
       },

@@ -63,7 +63,7 @@ export async function runCluster(options: {
   const outcome: Outcome = {
     counts: {
       ...{ seeds: 0, requests: 0, retried: 0, disturbances: 0, payments: 0, revocations: 0 },
-      ...{ revoked_without_database: 0 },
+      ...{ revoked_unheard: 0 },
       sent: 0,
       ...{ admitted: 0, most_in_a_second: 0, exceeded_after_redis_loss: 0 },
       ...{ notifications: 0, repeated: 0 },

@@ -123,7 +123,7 @@ export async function* checkRedis({ config, shell }: DoctorContext): AsyncGenera
   // The connection retries and only logs its errors, so the last one is taken from the log.
   let reason = 'no answer within 3 s'
   const keep = (fields: object) => {
-    if ('err' in fields && fields.err instanceof Error) reason = fields.err.message
+    if ('error' in fields) reason = (fields.error as Error).message
   }
   const redis = await connectRedis({
     url,

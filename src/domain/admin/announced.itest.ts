@@ -9,7 +9,12 @@ import { silentLog } from '../../lib/log.ts'
 import { insertOrganization } from '../../storage/access/organizations.ts'
 import { createSealer } from '../../storage/access/seal.ts'
 import type { Context } from '../context.ts'
-import { createCredential, DeleteCredential, RevokeCredential } from './credentials.ts'
+import {
+  createCredential,
+  DeleteCredential,
+  RevokeCredential,
+  removeCredential,
+} from './credentials.ts'
 import { revokeCredential, setEnabled } from './operator.ts'
 import { DeleteRateLimit, SetRateLimit } from './rate-limits.ts'
 
@@ -49,8 +54,8 @@ const state = async () => {
 type Change = { name: string; prepare?(): Promise<unknown>; make(): Promise<unknown> }
 
 const pairOf = async () => {
-  const { api_key, api_secret } = await make()
-  return { api_key, api_secret }
+  const { api_key, api_secret, credential_id } = await make()
+  return { api_key, api_secret, credential_id }
 }
 let pair = await pairOf()
 const renew = async () => {
@@ -96,3 +101,37 @@ it.for(changes)(
     expect(await state()).not.toBe(before)
   },
 )
+
+it('a change of access is published behind its commit and before its answer, also where the answer of the commit is lost', async () => {
+  const published: unknown[] = []
+  const publishing: Context = {
+    ...context,
+    publishChange: async (change) => {
+      const { rows } = await sql<{ count: string }>`
+        select count(*) from credential where credential_id = ${pair.credential_id}`.execute(db)
+      published.push({ ...change, left: Number(rows[0]?.count) })
+    },
+  }
+  await renew()
+  await RevokeCredential(publishing, { api_key: pair.api_key })
+  expect(published.splice(0)).toMatchObject([{ kind: 'credential', left: 0 }])
+
+  await setEnabled(publishing, organization_id, false)
+  await setEnabled(publishing, organization_id, true)
+  expect(published.splice(0)).toMatchObject([{ kind: 'organization' }, { kind: 'organization' }])
+
+  await renew()
+  const lost: Context = {
+    ...publishing,
+    db: {
+      transaction: () => ({
+        execute: async (act: (trx: unknown) => unknown) => {
+          await db.transaction().execute(act as never)
+          throw new CrashError()
+        },
+      }),
+    } as never,
+  }
+  await expect(removeCredential(lost, { ...pair, organization_id } as never)).rejects.toThrow()
+  expect(published).toMatchObject([{ kind: 'credential', left: 0 }])
+})

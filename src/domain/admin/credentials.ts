@@ -22,8 +22,8 @@ import {
   updateCredential,
 } from '../../storage/access/credentials.ts'
 import type { CredentialRow } from '../../storage/access/tables.ts'
-import { notifyChange } from '../../storage/pg/changes.ts'
 import type { Db } from '../../storage/pg/database.ts'
+import { type Announce, announced } from '../access/announced.ts'
 import { createPair, hashKey, keyHint, sameSecret, sealContext } from '../access/credential-keys.ts'
 import { exceeded, grantOf, presentLimits, readLimits, requireGrant } from '../access/grants.ts'
 import { loadKeyMac } from '../access/key-mac.ts'
@@ -43,7 +43,7 @@ export const DeleteCredential: AdminHandler<'DeleteCredential'> = async (context
     : ''
   if (!row || !sameSecret(secret, request.api_secret))
     throw new OperationError('CREDENTIAL_NOT_FOUND')
-  await removeCredential(db, row)
+  await removeCredential(context, row)
   return {}
 }
 
@@ -142,7 +142,7 @@ const settledMs = 60_000
 
 /** Replaces a credential by a new pair. The old one stays valid for the time of the overlap. */
 export const RotateCredential: AdminHandler<'RotateCredential'> = async (context, request) => {
-  const { db, clock, principal } = context
+  const { clock, principal } = context
   const credential_id = request.credential_id ?? principal.credential_id
   const isSelf = credential_id === principal.credential_id
   if (!isSelf && !includesRole(principal.role, 'ROLE_OWNER'))
@@ -151,7 +151,7 @@ export const RotateCredential: AdminHandler<'RotateCredential'> = async (context
       extra: { missing: 'ROLE_OWNER' },
     })
   const now = clock.now()
-  return await db.transaction().execute(async (trx) => {
+  return await announced(context, async (trx, announce) => {
     // Locked, so that two rotations of one credential wait for each other and the second sees the
     // successor of the first.
     const row = mine(context, await lockOf(trx, credential_id))
@@ -164,7 +164,7 @@ export const RotateCredential: AdminHandler<'RotateCredential'> = async (context
     const wanted = { role: row.role, ...limits }
     requireGrant(isSelf ? { ...source, role: row.role } : grantOf(principal), wanted)
     // A repeated rotation whose answer was lost replaces the unused successor, so no valid pair is left behind.
-    if (before) await remove(trx, before)
+    if (before) await remove(trx, before, announce)
     const { organization_id, role, name } = row
     const options = { organization_id, role, name, ...limits }
     const created = await insertPair({ ...context, db: trx }, options)
@@ -173,7 +173,7 @@ export const RotateCredential: AdminHandler<'RotateCredential'> = async (context
     const expire_time = new Date(Math.min(ends, row.expire_time?.getTime() ?? ends))
     const { credential_id: successor_credential_id } = created
     await updateCredential(trx, row, { expire_time, successor_credential_id })
-    await notifyChange(trx, { kind: 'credential', organization_id, credential_id })
+    await announce({ kind: 'credential', organization_id, credential_id })
     const answer = { credential: created }
     await context.record?.(trx, answer)
     return answer
@@ -194,15 +194,15 @@ export const RevokeCredential: AdminHandler<'RevokeCredential'> = async (context
   if (api_key !== undefined && credential_id !== undefined)
     if (byKey?.credential_id !== byId?.credential_id)
       throw new OperationError('CREDENTIAL_NOT_FOUND')
-  await removeCredential(db, mine(context, byKey ?? byId))
+  await removeCredential(context, mine(context, byKey ?? byId))
   return {}
 }
 
 /** Changes what a credential is called and restricted to. */
 export const UpdateCredential: AdminHandler<'UpdateCredential'> = async (context, request) => {
-  const { db, clock, principal } = context
+  const { clock, principal } = context
   const { remove_expire_time = false, name } = request
-  return await db.transaction().execute(async (trx) => {
+  return await announced(context, async (trx, announce) => {
     // Locked: the check of the grant and the change must see the same restrictions.
     const row = mine(context, await lockOf(trx, request.credential_id))
     checkScopes(context, request.scopes)
@@ -215,7 +215,7 @@ export const UpdateCredential: AdminHandler<'UpdateCredential'> = async (context
     const changed = await updateCredential(trx, row, change)
     if (!changed) throw new OperationError('CREDENTIAL_NOT_FOUND')
     const { organization_id, credential_id } = row
-    await notifyChange(trx, { kind: 'credential', organization_id, credential_id })
+    await announce({ kind: 'credential', organization_id, credential_id })
     return { credential: presentCredential(context, changed) }
   })
 }
@@ -268,17 +268,16 @@ async function replaceable(
   return row
 }
 
-/**
- * Deletes a credential and announces it, both or neither. One that is gone unannounced stays in the memory of the
- * gateways for half a minute, and a repeated request would not find it any more.
- */
-export const removeCredential = (db: Db, row: CredentialRow): Promise<void> =>
-  db.transaction().execute((trx) => remove(trx, row))
+/** Deletes a credential and announces it. */
+export const removeCredential = (
+  context: Pick<Context, 'db' | 'publishChange'>,
+  row: CredentialRow,
+): Promise<void> => announced(context, (trx, announce) => remove(trx, row, announce))
 
-async function remove(trx: Db, row: CredentialRow): Promise<void> {
+async function remove(trx: Db, row: CredentialRow, announce: Announce): Promise<void> {
   const { organization_id, credential_id } = row
   if (!(await deleteCredential(trx, row))) throw new OperationError('CREDENTIAL_NOT_FOUND')
-  await notifyChange(trx, { kind: 'credential', organization_id, credential_id })
+  await announce({ kind: 'credential', organization_id, credential_id })
 }
 
 // An absent field must stay absent: `undefined` would be read as a value.

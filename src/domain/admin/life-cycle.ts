@@ -1,4 +1,4 @@
-// The life of an organization: rename, disable, delete. Each ends in `notifyChange`, because every process caches
+// The life of an organization: rename, disable, delete. Each ends in an announcement, because every process caches
 // credentials; the statement that stores a nonce checks the organization as well, so that a lost message is harmless.
 
 import { OperationError } from '../../contract/errors/errors.ts'
@@ -11,7 +11,7 @@ import {
   requestDeletion,
 } from '../../storage/access/organization-erasing.ts'
 import { renameOrganization } from '../../storage/access/organizations.ts'
-import { notifyChange } from '../../storage/pg/changes.ts'
+import { announced } from '../access/announced.ts'
 import type { AdminHandler, Context } from '../context.ts'
 import { setEnabled } from './operator.ts'
 import { domainTaken, getOrganization, presentOrganization } from './organizations.ts'
@@ -45,7 +45,7 @@ export const EnableOrganization: AdminHandler<'EnableOrganization'> = async (con
 
 /** Ends an organization at once and erases it in the background. Repeating it changes nothing. */
 export const DeleteOrganization: AdminHandler<'DeleteOrganization'> = async (context, request) => {
-  const { db, clock } = context
+  const { clock } = context
   const { organization_id, domain } = await getOrganization(context, request.organization_id)
   checkNotOwn(context, organization_id)
   // The domain is asked for as a confirmation: ids are easily mixed up.
@@ -53,11 +53,11 @@ export const DeleteOrganization: AdminHandler<'DeleteOrganization'> = async (con
     throw invalidRequest([
       { field: 'domain', reason: 'NOT_ALLOWED', detail: 'Is not the domain of the organization.' },
     ])
-  await db.transaction().execute(async (trx) => {
+  await announced(context, async (trx, announce) => {
     if (!(await requestDeletion(trx, organization_id, new Date(clock.now()))))
       throw new OperationError('ORGANIZATION_NOT_FOUND')
     // Ends WebSockets and the access to the gateway in every process, when this commits.
-    await notifyChange(trx, { kind: 'organization', organization_id })
+    await announce({ kind: 'organization', organization_id })
   })
   return await reportOf(context, organization_id)
 }

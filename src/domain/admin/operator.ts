@@ -9,6 +9,7 @@ import {
 import type { OrganizationRow } from '../../storage/access/tables.ts'
 import { notifyChange } from '../../storage/pg/changes.ts'
 import { courierTopic } from '../../storage/webhooks/notifications.ts'
+import { announced } from '../access/announced.ts'
 import { hashKey } from '../access/credential-keys.ts'
 import type { Context, Installation } from '../context.ts'
 import { removeCredential } from './credentials.ts'
@@ -28,21 +29,21 @@ export async function findByDomainOrId(context: Context, text: string): Promise<
 
 /** Refuses all credentials of an organization from now on, or takes them again. */
 export async function setEnabled(
-  { db, clock }: Installation,
+  installation: Installation,
   organization_id: string,
   enabled: boolean,
 ): Promise<OrganizationRow> {
+  const { db, clock } = installation
   // A deletion cannot be taken back: rows are being erased already.
   if (enabled && (await findDeletion(db, organization_id)))
     throw new OperationError('ORGANIZATION_DELETED')
   const now = new Date(clock.now())
   const disable_time = enabled ? null : now
   const change = { organization_id, disable_time, update_time: now }
-  // In one transaction: processes keep what they know of it until the change is announced.
-  return await db.transaction().execute(async (trx) => {
+  return await announced(installation, async (trx, announce) => {
     const row = await setOrganizationDisabled(trx, change)
     if (!row) throw new OperationError('ORGANIZATION_NOT_FOUND')
-    await notifyChange(trx, { kind: 'organization', organization_id })
+    await announce({ kind: 'organization', organization_id })
     // What its webhooks have to send waited for this.
     if (enabled) await notifyChange(trx, { kind: 'wake', topic: courierTopic })
     return row
@@ -51,13 +52,14 @@ export async function setEnabled(
 
 /** Deletes a credential by its key or its id alone, for a secret that is lost or leaked. */
 export async function revokeCredential(
-  { db, concerns }: Pick<Context, 'db' | 'concerns'>,
+  context: Pick<Context, 'db' | 'concerns' | 'publishChange'>,
   key_or_id: string,
 ): Promise<void> {
+  const { db, concerns } = context
   const row = isUuid(key_or_id)
     ? await findCredentialById(db, key_or_id)
     : await findCredentialByKeyHash(db, hashKey(key_or_id))
   if (!row) throw new OperationError('CREDENTIAL_NOT_FOUND')
   concerns?.(row)
-  await removeCredential(db, row)
+  await removeCredential(context, row)
 }

@@ -1,5 +1,5 @@
-// The connection to Redis, which is optional. It is used for limits shared by several processes and for
-// nothing that must not be lost: without Redis each process counts alone.
+// The connection to Redis, which is optional. It is used for limits shared by several processes, for hints of changed keys
+// (`changes.ts`), and for nothing that must not be lost: without Redis each process counts alone.
 
 import type { Redis as Client } from 'ioredis'
 import type { Log } from '../../lib/log.ts'
@@ -88,17 +88,13 @@ const loggable = (error: unknown): { message: string; code?: string } => {
   return { message: String(message), ...(typeof code === 'string' && { code }) }
 }
 
-/** Connects. An unreachable server is not an error: the connection is retried. */
-export const connectRedis = async ({
-  url,
-  key_prefix = '',
-  log,
-  command_timeout_ms = 100,
-  // Longer than one attempt takes. A server that refuses ends the wait at once.
-  connect_wait_ms = 2_500,
-}: RedisOptions): Promise<RedisConnection> => {
+/** A client that is not connected yet, and connects again by itself once it was. */
+export const openClient = async (
+  url: string,
+  { key_prefix = '' }: { key_prefix?: string | undefined },
+): Promise<Client> => {
   const { Redis } = await import('ioredis')
-  const client = new Redis(url, {
+  return new Redis(url, {
     keyPrefix: key_prefix,
     lazyConnect: true,
     connectTimeout: SILENCE_MS,
@@ -107,9 +103,23 @@ export const connectRedis = async ({
     // Callers have something better to do than to wait, and a call repeated would count twice.
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
+    // A subscriber subscribes at each connect.
+    autoResubscribe: false,
     maxRetriesPerRequest: 0,
     retryStrategy: (attempt) => Math.min(25 * 2 ** Math.min(attempt, 10), MAX_RECONNECT_MS),
   })
+}
+
+/** Connects. An unreachable server is not an error: the connection is retried. */
+export const connectRedis = async ({
+  url,
+  key_prefix,
+  log,
+  command_timeout_ms = 100,
+  // Longer than one attempt takes. A server that refuses ends the wait at once.
+  connect_wait_ms = 2_500,
+}: RedisOptions): Promise<RedisConnection> => {
+  const client = await openClient(url, { key_prefix })
   let connected = false
   client.on('ready', () => {
     connected = true

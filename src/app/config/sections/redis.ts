@@ -6,7 +6,8 @@ export const redisSection = Type.Object(
   {
     url: Type.Optional(
       secretUrl(['redis', 'rediss'], {
-        description: 'Redis 7 or Valkey, for rate limits that several processes share.',
+        description:
+          'Redis 7 or Valkey, for rate limits that several processes share and for changes of keys.',
         unset: 'one process counts in memory, several agree through the database',
         example: 'redis://redis.example.org:6379/0',
         mask: 'password',
