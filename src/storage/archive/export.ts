@@ -1,5 +1,5 @@
 // Export and import of a whole installation as one file. It uses `pg`, `migrations` and the protocol of COPY. An
-// export is one snapshot of the database. An import is all or nothing: it goes into an empty database and is
+// export is one snapshot of the database, also of one on several machines. An import is all or nothing: it goes into an empty database and is
 // verified by counts and checksums before it commits.
 
 import { createHash } from 'node:crypto'
@@ -103,6 +103,16 @@ const estimateRows = async (client: pg.PoolClient): Promise<number> => {
   return Number(rows[0]?.count ?? 0)
 }
 
+/** Whether transfers are on several machines. */
+const isDistributed = async (pool: pg.Pool): Promise<boolean> => {
+  const { rows } = await pool.query(`select to_regclass('pg_dist_partition') as catalogue`)
+  if (rows[0].catalogue === null) return false
+  const found = await pool.query(
+    `select 1 from pg_dist_partition where logicalrelid = to_regclass('transfer')`,
+  )
+  return found.rows.length > 0
+}
+
 const readHeader = async (client: pg.PoolClient, tables: Table[]): Promise<Header> => {
   const schemaVersion = await readSchemaVersion(client)
   if (schemaVersion === undefined) {
@@ -152,8 +162,8 @@ export const exportInstallation = async ({
   out,
   onProgress = () => {},
   signal = new AbortController().signal,
-}: ExportOptions): Promise<Moved> =>
-  inTransaction(pool, 'repeatable read, read only', signal, async (client) => {
+}: ExportOptions): Promise<Moved> => {
+  const exportAll = async (client: pg.PoolClient): Promise<Moved> => {
     // Spent nonces lose their meaning in another database: an import refuses all that are older than it.
     const tables = (await readTables(client)).filter(({ name }) => name !== 'request_nonce')
     const header = await readHeader(client, tables)
@@ -167,4 +177,9 @@ export const exportInstallation = async ({
     await pipeline(source, compress, out, { signal })
     const { schemaVersion } = header
     return { tables: tables.length, rows: sofar.rows, bytes: sofar.bytes, schemaVersion }
-  })
+  }
+  // Citus has no snapshot over several machines. Without the lock an archive had none of the transfers that were deleted meanwhile,
+  // beside everything else as it was before.
+  const held = (await isDistributed(pool)) ? 'transfer' : undefined
+  return await inTransaction(pool, 'repeatable read, read only', signal, exportAll, held)
+}

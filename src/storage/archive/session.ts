@@ -15,12 +15,16 @@ const settings = {
   search_path: 'public',
 }
 
-/** Runs the work in one transaction of one connection; when it fails or is aborted, nothing remains of it. */
+/**
+ * Runs the work in one transaction of one connection; when it fails or is aborted, nothing remains of it. A table that is `held`
+ * is not written from before the snapshot of the transaction until its end.
+ */
 export const inTransaction = async <T>(
   pool: pg.Pool,
   mode: 'repeatable read, read only' | 'read committed, read write',
   signal: AbortSignal,
   work: (client: pg.PoolClient) => Promise<T>,
+  held?: string,
 ): Promise<T> => {
   signal.throwIfAborted()
   const client = await pool.connect()
@@ -38,6 +42,11 @@ export const inTransaction = async <T>(
     // The signal may have been aborted while the pool was connecting.
     signal.throwIfAborted()
     await client.query(`begin transaction isolation level ${mode}`)
+    // First: any query would take the snapshot.
+    if (held) {
+      await client.query(`set local lock_timeout = '${settings.lock_timeout}'`)
+      await client.query(`lock table ${held} in share mode`)
+    }
     for (const [name, value] of Object.entries(settings)) {
       // `true` limits the settings to the transaction, because the connection returns to the pool.
       await client.query('select set_config($1, $2, true)', [name, value])

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto'
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
+import { isOnCitus } from '../../../test/helpers/citus.ts'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { createWalletBench } from '../../../test/helpers/wallets.ts'
 import type { TransactionState } from '../../contract/records/states.ts'
@@ -124,38 +125,41 @@ it('a state change is sent to the webhooks of its wallet and to those of all wal
   expect(await notifyOfStates(db, [], now)).toEqual({ count: 0, isLeft: false })
 })
 
-it('a young notification without transfers waits where machines have them, because one may not show them yet', async () => {
-  const { organization_id } = await bench.createCaller()
-  const webhook_id = await addWebhook(organization_id, null)
-  const add = async (ageMs: number) => {
-    const webhook_history_id = randomUUIDv7()
-    await sql`
+it.skipIf(isOnCitus)(
+  'a young notification without transfers waits where machines have them, because one may not show them yet',
+  async () => {
+    const { organization_id } = await bench.createCaller()
+    const webhook_id = await addWebhook(organization_id, null)
+    const add = async (ageMs: number) => {
+      const webhook_history_id = randomUUIDv7()
+      await sql`
       insert into delivery (webhook_history_id, organization_id, network_id, webhook_id, notification_type, data,
         block_number, due_block, create_time)
       values (${webhook_history_id}, ${organization_id}, ${bench.network_id}, ${webhook_id},
         'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED', '{}', 10, 10, ${new Date(now.getTime() - ageMs)})`.execute(
-      db,
-    )
-    return webhook_history_id
-  }
-  const left = async () => {
-    const rows = await db
-      .selectFrom('delivery')
-      .select(['webhook_history_id', 'due_block'])
-      .where('webhook_id', '=', webhook_id)
-      .execute()
-    return rows.map((row) => [row.webhook_history_id, row.due_block])
-  }
-  const drop = (ids: string[]) =>
-    db.transaction().execute((trx) => deleteWithoutTransfers(trx, ids, { head: 12, now }))
-  await drop([await add(1_000)])
-  expect(await left()).toEqual([])
-  // The table of Citus that names distributed ones.
-  await sql`create table pg_dist_partition ()`.execute(db)
-  const [young, old] = [await add(1_000), await add(3_600_000)]
-  await drop([young, old])
-  expect(await left()).toEqual([[young, 13]])
-})
+        db,
+      )
+      return webhook_history_id
+    }
+    const left = async () => {
+      const rows = await db
+        .selectFrom('delivery')
+        .select(['webhook_history_id', 'due_block'])
+        .where('webhook_id', '=', webhook_id)
+        .execute()
+      return rows.map((row) => [row.webhook_history_id, row.due_block])
+    }
+    const drop = (ids: string[]) =>
+      db.transaction().execute((trx) => deleteWithoutTransfers(trx, ids, { head: 12, now }))
+    await drop([await add(1_000)])
+    expect(await left()).toEqual([])
+    // The table of Citus that names distributed ones.
+    await sql`create table pg_dist_partition ()`.execute(db)
+    const [young, old] = [await add(1_000), await add(3_600_000)]
+    await drop([young, old])
+    expect(await left()).toEqual([[young, 13]])
+  },
+)
 
 it('the transfers of a huge transaction are found by places beyond 32 bits, as S has them', async () => {
   const { organization_id } = await bench.createCaller()
