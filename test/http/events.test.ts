@@ -253,6 +253,19 @@ test('a client that does not read is disconnected and resumes', async () => {
   expect(sequencesOf([...slow.of('transfer'), ...again.of('transfer')])).toEqual(
     Array.from({ length: blocks + 1 }, (_, at) => at + 1),
   )
+  // Several pages of bytes: all that was missed comes before the stream is live.
+  await service.database.pool.query(
+    `update delivery set data = data || jsonb_build_object('more', (
+       select string_agg(md5(random()::text), '') from generate_series(1, 20000) where sequence > 0))
+     where organization_id = $1`,
+    [owner.organization_id],
+  )
+  const whole = await signed(other, owner.member, '/v1/c/events?types=transfer&after=0')
+  await isReady(whole)
+  expect(whole.events.map(({ type }) => type)).toEqual([
+    ...Array.from({ length: blocks + 1 }, () => 'transfer'),
+    'ready',
+  ])
 })
 
 test('the typed client iterates, resumes over a restart, and is ended by its signal', async () => {

@@ -59,6 +59,21 @@ it('at most four calls out of a line are unanswered at a time', async () => {
   expect(ran.length).toBe(1 + 8)
 })
 
+it('a call that takes long keeps its place for half a second', async () => {
+  const { call, ran, turns, refused } = open(1_048_576)
+  call()
+  const slow: number[] = []
+  const begin = Date.now()
+  const run = () => void slow.push(Date.now() - begin)
+  for (let count = 0; count < 6; count++)
+    turns.wait('noisy', { bytes: 1, run, refuse: () => expect.fail('it was refused') })
+  await vi.advanceTimersByTimeAsync(539)
+  expect(slow).toEqual([40, 40, 40, 40])
+  await vi.advanceTimersByTimeAsync(20)
+  expect(slow).toHaveLength(6)
+  expect([ran.length, refused()]).toEqual([1, 0])
+})
+
 it('calls with small answers do not wait', () => {
   const { call, ran } = open(largeAnswerBytes)
   for (let count = 0; count < 100; count++) call()

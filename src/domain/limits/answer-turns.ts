@@ -30,6 +30,8 @@ const maxWaiting = 256
 const maxWaitingBytes = 8_388_608
 /** Calls out of one line that are not answered yet: what they cost shows with their answers only. */
 const maxRunning = 4
+/** A call that takes longer waits for something else than the event loop, and others of its line do not wait for it. */
+const longRunMs = 500
 /** Calls that are run in one turn of the event loop. */
 const perTurn = 32
 
@@ -73,13 +75,16 @@ export function createAnswerTurns({
   const start = (organization_id: string, line: Line, { run }: Entry) => {
     line.running++
     let isRunning = true
-    run(() => {
+    const end = () => {
       if (!isRunning) return
       isRunning = false
+      clearTimeout(timer)
       line.running--
       // Not at once: it may have been answered while the line proceeds.
       setImmediate(proceed, organization_id, line)
-    })
+    }
+    const timer = setTimeout(end, longRunMs).unref()
+    run(end)
   }
 
   return {

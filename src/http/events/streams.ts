@@ -179,7 +179,8 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
           take([row])
           await client.drained()
         }
-        if (rows.length === pageSize) continue
+        // A page ends at its bytes, too: only an empty one is the last.
+        if (rows.length > 0) continue
         const leave = hub.join(webhook_id, positions.get(network.at)!, take)
         if (!leave) continue
         leaves.push(leave)

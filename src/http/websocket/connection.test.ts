@@ -24,13 +24,13 @@ const createCounter = () => {
 }
 
 /** A connection on a real socket, which answers each message with itself, and its client without a library. */
-const createBench = async () => {
+const createBench = async (answerBytes?: number) => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const messages = createCounter()
   const serve = ((_network, _principal, body, done) => {
     messages.count()
-    done({ body } as never)
+    done({ body: answerBytes ? 'x'.repeat(answerBytes) : body } as never)
   }) as Serve
   const sockets = new WebSocketServer({ noServer: true, clientTracking: false, autoPong: false })
   server.on('upgrade', (request, socket, head) =>
@@ -91,6 +91,23 @@ test('pings that come at once have one answer in a turn, and the last one is ans
   expect(received().length).toBeLessThan(100 * 6)
   await new Promise((resolve) => setTimeout(resolve, 20))
   expect(received().toString('latin1').endsWith('9999')).toBe(true)
+})
+
+test('a ping that comes behind an answer which the client does not read yet is answered', async () => {
+  const bytes = 8_000_000
+  const { socket, received } = await createBench(bytes)
+  socket.pause()
+  socket.write(textFrame(call(1)))
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  const ping = (at: number) => Buffer.from([0x89, 0x81, 0, 0, 0, 0, ...Buffer.from(`${at}`)])
+  socket.write(ping(1))
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  socket.resume()
+  await expect.poll(() => received().length).toBeGreaterThan(bytes)
+  const pong = (at: number) => Buffer.from([0x8a, 1, ...Buffer.from(`${at}`)])
+  await expect.poll(() => received().subarray(-3)).toEqual(pong(1))
+  socket.write(ping(2))
+  await expect.poll(() => received().subarray(-3)).toEqual(pong(2))
 })
 
 test('more messages in one read than calls can be end the connection, and the rest is not served', async () => {

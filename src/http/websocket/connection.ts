@@ -99,6 +99,7 @@ export function openConnection(options: {
   let hasReceived = true
   let isDoubted = false
   let ping: Buffer | undefined
+  let isPonging = false
 
   let inRead = 0
   // Before the reading of `ws`, which attached its own listener first.
@@ -136,10 +137,7 @@ export function openConnection(options: {
       options.onOverflow()
       close(1013, reason)
     },
-    onEmpty: () => {
-      resume()
-      pong()
-    },
+    onEmpty: () => resume(),
   })
   const client = streams.open({ push: outbox.notify, close }, principal)
 
@@ -211,17 +209,23 @@ export function openConnection(options: {
     }
   })
 
-  // Only the last ping needs an answer (RFC 6455 5.5.3), so that a flood of them fills no memory and has one answer in a turn.
+  // Only the last ping needs an answer (RFC 6455 5.5.3). One pong at a time is on its way to the kernel, so that a flood of pings
+  // fills no memory, and each has a turn of its own.
   const pong = () => {
-    if (!ping || socket.writableLength > 0 || ws.readyState !== ws.OPEN) return
-    ws.pong(ping)
+    if (!ping || ws.readyState !== ws.OPEN) {
+      isPonging = false
+      return
+    }
+    ws.pong(ping, undefined, () => setImmediate(pong))
     ping = undefined
   }
   ws.on('ping', (data) => {
     count()
     hasReceived = true
-    if (!ping) setImmediate(pong)
     ping = data
+    if (isPonging) return
+    isPonging = true
+    setImmediate(pong)
   })
   ws.on('pong', () => {
     hasReceived = true
@@ -253,7 +257,6 @@ export function openConnection(options: {
       if (!isAlive && isDoubted) return close(1001, noLife)
       isDoubted = !isAlive
       hasReceived = false
-      pong()
       if (socket.writableLength === 0) ws.ping()
     },
     close,
