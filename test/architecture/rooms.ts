@@ -303,6 +303,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'backlog',
     'balances',
     'changes',
+    'due-page',
     'held',
     'missing',
     'pending',

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { waitFor } from '../../../test/helpers/wait-for.ts'
 import { createWalletBench } from '../../../test/helpers/wallets.ts'
+import { applyPending } from '../../storage/balances/pending.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import type { Tables } from '../../storage/pg/tables.ts'
 import { lockCursor } from '../../storage/tracking/blocks.ts'
@@ -32,7 +33,10 @@ const withCursor = <result>(work: (trx: Db) => Promise<result>): Promise<result>
   })
 
 /** What a tracker finds whose block comes while a request waits for the cursor, or holds it. */
-async function between<result>(requests: () => Promise<unknown>[], look: () => Promise<result>) {
+async function between<result>(
+  requests: () => Promise<unknown>[],
+  look: (trx: Db) => Promise<result>,
+) {
   const release = Promise.withResolvers<void>()
   const holding = withCursor(() => release.promise)
   await waitFor('the cursor is held', async () => (await countOf(heldLocks)) > 0)
@@ -273,4 +277,43 @@ it('a change of the confirmation looks once at what may wait, and changes pages 
   expect(
     await countOf(sql`from balance_change where wallet_id = ${wallet_id} and due_block = 7`),
   ).toBe(1)
+})
+
+it('a block between the pages of a higher confirmation shows no balance before its time, and loses none', async () => {
+  const { call, wallet_id } = await registerMany(1_500)
+  await sql`delete from balance_pending where network_id = ${network_id}`.execute(db)
+  await sql`
+    update wallet set confirmation = 64 where wallet_id = ${wallet_id}`.execute(db)
+  await sql`
+    insert into balance (wallet_id, address, asset_id, organization_id, asset_type, contract_address, balance,
+      as_of_block, create_time, position, update_time)
+    select wallet_id, address, md5('')::uuid, organization_id, 'ASSET_TYPE_C', '', 0, 1000, now(), 0, now()
+    from wallet_address where wallet_id = ${wallet_id}`.execute(db)
+  await sql`
+    insert into balance_pending (wallet_id, address, asset_id, block_number, organization_id, network_id,
+      asset_type, contract_address, balance, since_block, due_block)
+    select wallet_id, address, md5('')::uuid, 1001, organization_id, network_id, 'ASSET_TYPE_C', '', 7, 1001, 1064
+    from wallet_address where wallet_id = ${wallet_id}`.execute(db)
+  const moveTo = async (trx: Db, head: number) => {
+    await sql`
+      insert into tracker_cursor (network_id, name, block_number, block_hash, update_time)
+      values (${network_id}, 'tracker', ${head}, '', now())
+      on conflict (network_id, name) do update set block_number = excluded.block_number`.execute(
+      trx,
+    )
+    return (await applyPending(trx, { network_id, head, limit: 2_000, now: new Date() })).applied
+  }
+  const shown = (as_of_block: number) =>
+    countOf(sql`from balance where wallet_id = ${wallet_id} and balance = ${as_of_block === 1001 ? 7 : 0}
+      and as_of_block = ${as_of_block}`)
+  expect(await moveTo(db, 1_063)).toEqual([])
+  const applied = await between(
+    () => [call('UpdateConfirmation', { wallet_id, confirmation: 200 })],
+    (trx) => moveTo(trx, 1_064),
+  )
+  expect(applied).toEqual([])
+  expect(await moveTo(db, 1_199)).toEqual([])
+  expect(await shown(1_000)).toBe(1_500)
+  expect(await moveTo(db, 1_200)).toHaveLength(1_500)
+  expect(await shown(1_001)).toBe(1_500)
 })

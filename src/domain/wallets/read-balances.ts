@@ -112,7 +112,6 @@ export async function readAndStore(tools: Tools, wanted: WalletQueries): Promise
         balance,
         as_of_block: block_number,
         since_block: block_number,
-        due_block: dueBlockOf(block_number, confirmation),
       }
     })
     const kept = isKept ? rows.filter((row) => !isFailing(row)) : []

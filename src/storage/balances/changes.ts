@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import type { AssetKey } from '../../contract/records/assets.ts'
 import { type BulkRow, insertRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
-import { type DuePage, duePage } from './due-page.ts'
+import { confirmedBlock, type DuePage, duePage } from './due-page.ts'
 
 /** Balance work that is due. */
 export type DueBalance = AssetKey & {
@@ -61,15 +61,27 @@ const hasDueReading = (head: number) => sql`
 
 /**
  * A page of the work that this head makes due and that needs a reading, in turns of the organizations and the oldest of each
- * first; a pair stands there once per block that made it. Net changes that `applyDeltas` adds are left to it.
+ * first; a pair stands there once per block that made it. Net changes that `applyDeltas` adds are left to it, and none of them
+ * takes the place of work: those that it did not look at yet have a page of their own.
  */
-export const listDueBalances = async (db: Db, page: DuePage): Promise<DueBalance[]> => {
+export const listDueBalances = async (
+  db: Db,
+  page: DuePage,
+): Promise<(DueBalance & { is_early: boolean })[]> => {
   const { network_id, head } = page
   // The limit is inside: joining all due rows first would read the whole backlog of a catch-up.
-  const { rows } = await sql<DueBalance>`
+  // Of a wallet whose confirmation was changed, work may be due by the old one. What a reorganization lets be read again at a block
+  // that lacks confirmations is no such work: its balance is of that block.
+  const { rows } = await sql<DueBalance & { is_early: boolean }>`
     select c.wallet_id, c.address, c.asset_id, c.organization_id, c.block_number, c.ahead,
-      w.confirmation, a.asset_type, a.contract_address, a.token_id, i.token_account_address
-    from (${duePage('balance_change', page)}) c
+      w.confirmation, a.asset_type, a.contract_address, a.token_id, i.token_account_address,
+      case when c.delta is null and c.ahead is not true and w.confirmed_block is not null
+          and c.block_number > ${confirmedBlock(head)}
+        then not exists (select from balance b
+          where b.wallet_id = c.wallet_id and b.address = c.address and b.asset_id = c.asset_id
+            and (b.as_of_block >= c.block_number or b.is_stale))
+        else false end as is_early
+    from (select * from (${duePage('unread', page)}) u union all select * from (${duePage('deltas', page)}) d) c
     join wallet w on w.wallet_id = c.wallet_id
     join asset a on a.asset_id = c.asset_id
     left join token_import i on i.network_id = ${network_id} and i.address = c.address
@@ -167,22 +179,33 @@ export const settleBalanceChanges = async (
 
 /**
  * Adds a page of the net changes that this head makes due to the balances that have a baseline, and forgets
- * them; changes that the baseline holds already are only forgotten. Without a baseline they cause a reading. Says how many were
- * done. The balances are locked first: a baseline that is stored meanwhile must not get what it holds once more.
+ * them; changes that the baseline holds already are only forgotten. The balances are locked first: a baseline that is stored
+ * meanwhile must not get what it holds once more. Says how many were done, and how many were set aside: without a
+ * baseline they wait for a reading, and with fewer confirmations than their wallet has by now for those. They take no place in
+ * the next page.
  */
 export const applyDeltas = async (
   trx: Db,
   { now, ...page }: DuePage & { now: Date },
-): Promise<number> => {
+): Promise<{ count: number; set_aside: number }> => {
   // Of each pair the first ones in the order of their blocks, so that the balance is always that of a block. Those of earlier
   // blocks are confirmed with a later one, whatever block they wait for: a change of the confirmation moves them in pages.
-  const { rows } = await sql<{ count: number }>`
-    with pairs as materialized (
-      select c.wallet_id, c.address, c.asset_id, max(c.block_number) as last, count(*) as count
-      from (${duePage('balance_change', page)}) c
-      where c.delta is not null and not ${hasDueReading(page.head)}
-      group by c.wallet_id, c.address, c.asset_id
-      order by c.wallet_id, c.address, c.asset_id),
+  const { rows } = await sql<{ count: number } & (SetAside | { wallet_id: null })>`
+    with due as materialized (
+      select c.wallet_id, c.address, c.asset_id, c.block_number, c.ahead,
+        c.block_number <= (select ${confirmedBlock(page.head)} from wallet w where w.wallet_id = c.wallet_id)
+          as is_confirmed
+      from (
+        select * from (${duePage('deltas', page)}) d
+        union all
+        -- Those for which there is a balance by now, though not by a reading for them.
+        select * from (${duePage('unread', page)}) u where delta is not null) c
+      where not ${hasDueReading(page.head)}),
+    pairs as materialized (
+      select wallet_id, address, asset_id, max(block_number) as last, count(*) as count
+      from due where is_confirmed
+      group by wallet_id, address, asset_id
+      order by wallet_id, address, asset_id),
     -- Looked up one by one, in that order. Joined, the balances of all networks may be read: rows that wait for many
     -- confirmations let the planner expect that many are due.
     held as materialized (
@@ -211,8 +234,58 @@ export const applyDeltas = async (
         update_time = ${now}
       from total t
       where b.wallet_id = t.wallet_id and b.address = t.address and b.asset_id = t.asset_id)
-    select count(*) as count from done`.execute(trx)
-  return Number(rows[0]!.count)
+    select n.count, a.wallet_id, a.address, a.asset_id, a.block_number, a.is_confirmed
+    from (select count(*) as count from done) n left join (
+      select * from due d where not is_confirmed or (ahead is not true and not exists (
+        select from held h
+        where h.wallet_id = d.wallet_id and h.address = d.address and h.asset_id = d.asset_id))) a on true`.execute(
+    trx,
+  )
+  const aside = rows.filter((row) => row.wallet_id !== null)
+  const { unknown = [], early = [] } = Object.groupBy(aside, ({ is_confirmed }) =>
+    is_confirmed ? 'unknown' : 'early',
+  )
+  await markUnknown(trx, unknown)
+  await postponeEarly(trx, early)
+  return { count: Number(rows[0]!.count), set_aside: aside.length }
+}
+
+type ChangeRow = Pair & { block_number: number }
+
+/** A net change that is not added, although it is due. */
+type SetAside = ChangeRow & { is_confirmed: boolean }
+
+const rowsOf = (changes: readonly ChangeRow[]) => {
+  const column = <key extends keyof ChangeRow>(key: key) => changes.map((change) => change[key])
+  return sql`unnest(${column('wallet_id')}::uuid[], ${column('address')}::bytea[], ${column('asset_id')}::uuid[],
+    ${column('block_number')}::int8[]) as r (wallet_id, address, asset_id, block_number)`
+}
+
+const isRow = sql`c.wallet_id = r.wallet_id and c.address = r.address and c.asset_id = r.asset_id
+  and c.block_number = r.block_number`
+
+const markUnknown = async (trx: Db, changes: readonly ChangeRow[]): Promise<void> => {
+  if (changes.length === 0) return
+  await sql`
+    update balance_change c set ahead = true from ${rowsOf(changes)}
+    where ${isRow} and c.delta is not null`.execute(trx)
+}
+
+/** Lets net changes that waited for a reading be added, because there is a balance now. */
+export const unmarkKnown = async (trx: Db, pairs: readonly Pair[]): Promise<void> => {
+  if (pairs.length === 0) return
+  await sql`
+    update balance_change c set ahead = null
+    where ${workOf(pairs)} and c.delta is not null and c.ahead`.execute(trx)
+}
+
+/** Lets work wait for the confirmations that its wallet has by now. The caller must hold the cursor. */
+export const postponeEarly = async (trx: Db, changes: readonly ChangeRow[]): Promise<void> => {
+  if (changes.length === 0) return
+  await sql`
+    update balance_change c set due_block = c.block_number + greatest(w.confirmation, 1) - 1
+    from ${rowsOf(changes)} join wallet w on w.wallet_id = r.wallet_id
+    where ${isRow}`.execute(trx)
 }
 
 /**

@@ -89,7 +89,7 @@ it('net changes of one balance are added a page at a time, and it is that of a b
   await change(holder, 1, many)
   const seen: number[] = []
   for (let count = 1; count > 0; ) {
-    count = await applyDeltas(db, page(300))
+    ;({ count } = await applyDeltas(db, page(300)))
     expect(count).toBeLessThanOrEqual(300)
     const { balance, as_of_block } = (await balanceOf(holder))!
     expect(balance).toBe(BigInt(as_of_block))
@@ -102,7 +102,7 @@ it('a change whose own time has not come is added before one of a later block', 
   const holder = await join()
   await hold(holder)
   await change(holder, 9_000, 9_001)
-  expect(await applyDeltas(db, page(10))).toBe(2)
+  expect((await applyDeltas(db, page(10))).count).toBe(2)
   expect(await balanceOf(holder)).toEqual({ balance: 2n, as_of_block: 9_001 })
 })
 
@@ -159,4 +159,140 @@ it('readings that hold changes of a gap are postponed a page at a time, those of
   expect(applied.map((reading) => [reading.wallet_id, reading.balance])).toEqual([[wallet_id, 7n]])
   expect(count).toBe(11)
   expect(await balanceOf(small)).toEqual({ balance: 7n, as_of_block: 9 })
+})
+
+/** A wallet that asks for more confirmations since a block; what was confirmed before stays so. */
+const raise = async ({ wallet_id }: Holder, confirmation: number, confirmed_block: number) => {
+  await sql`update wallet set confirmation = ${confirmation}, confirmed_block = ${confirmed_block}
+    where wallet_id = ${wallet_id}`.execute(db)
+}
+
+/** A reading that waits, of a block and with all changes known since another one. */
+const keep = async (
+  { organization_id, wallet_id, address }: Holder,
+  row: { balance: number; block_number: number; since_block: number; due_block: number },
+) => {
+  await sql`
+    insert into balance_pending (wallet_id, address, asset_id, block_number, organization_id, network_id, asset_type,
+      contract_address, balance, since_block, due_block)
+    values (${wallet_id}, ${address}, ${asset_id}, ${row.block_number}, ${organization_id}, ${network_id},
+      'ASSET_TYPE_S', ${none}, ${row.balance}, ${row.since_block}, ${row.due_block})`.execute(db)
+}
+
+const dueBlocksOf = async (table: 'balance_change' | 'balance_pending', { wallet_id }: Holder) => {
+  const { rows } = await sql<{ due_block: number }>`
+    select due_block from ${sql.table(table)} where wallet_id = ${wallet_id}
+    order by block_number`.execute(db)
+  return rows.map(({ due_block }) => due_block)
+}
+
+it('a reading that is due by fewer confirmations than its wallet has by now is kept until they are there', async () => {
+  const holder = await join()
+  await hold(holder)
+  await sql`update balance set as_of_block = 1000 where wallet_id = ${holder.wallet_id}`.execute(db)
+  await keep(holder, { balance: 7, block_number: 1_001, since_block: 1_001, due_block: 1_064 })
+  await raise(holder, 200, 1_000)
+  expect(await applyPending(db, { ...page(10), head: 1_064 })).toEqual({ applied: [], count: 1 })
+  expect(await dueBlocksOf('balance_pending', holder)).toEqual([1_200])
+  expect(await balanceOf(holder)).toEqual({ balance: 0n, as_of_block: 1_000 })
+  expect((await applyPending(db, { ...page(10), head: 1_200 })).applied).toHaveLength(1)
+  expect(await balanceOf(holder)).toEqual({ balance: 7n, as_of_block: 1_001 })
+})
+
+it('a reading of a block that was confirmed before a wallet asked for more is shown, and no older one', async () => {
+  const holder = await join()
+  await hold(holder)
+  await sql`update balance set as_of_block = 1000 where wallet_id = ${holder.wallet_id}`.execute(db)
+  // Of 7, one came in block 1003, which is not confirmed.
+  await keep(holder, { balance: 7, block_number: 1_005, since_block: 1_001, due_block: 1_010 })
+  await sql`
+    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id, network_id, due_block, delta)
+    values (${holder.wallet_id}, ${holder.address}, ${asset_id}, 1003, ${holder.organization_id}, ${network_id},
+      1202, 1)`.execute(db)
+  await raise(holder, 200, 1_002)
+  await applyPending(db, { ...page(10), head: 1_011 })
+  expect(await balanceOf(holder)).toEqual({ balance: 6n, as_of_block: 1_002 })
+  await applyDeltas(db, { ...page(10), head: 1_202 })
+  expect(await balanceOf(holder)).toEqual({ balance: 7n, as_of_block: 1_003 })
+})
+
+it('a net change that is due by fewer confirmations than its wallet has by now waits, and passes no reading', async () => {
+  const holder = await join()
+  await hold(holder)
+  await sql`
+    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id, network_id, due_block, delta)
+    select ${holder.wallet_id}, ${holder.address}, ${asset_id}, n, ${holder.organization_id}, ${network_id}, n + 9, 1
+    from generate_series(1001, 1003) n`.execute(db)
+  // All changes since block 1002 are known: 10 and the one of 1003.
+  await keep(holder, { balance: 11, block_number: 1_005, since_block: 1_002, due_block: 1_201 })
+  await raise(holder, 200, 1_001)
+  expect(await applyDeltas(db, { ...page(10), head: 1_012 })).toEqual({ count: 1, set_aside: 2 })
+  expect(await balanceOf(holder)).toEqual({ balance: 1n, as_of_block: 1_001 })
+  expect(await dueBlocksOf('balance_change', holder)).toEqual([1_201, 1_202])
+  await applyPending(db, { ...page(10), head: 1_201 })
+  expect(await balanceOf(holder)).toEqual({ balance: 10n, as_of_block: 1_002 })
+  await applyDeltas(db, { ...page(10), head: 1_202 })
+  expect(await balanceOf(holder)).toEqual({ balance: 11n, as_of_block: 1_003 })
+})
+
+it('net changes of known balances do not wait behind balances that cannot be read', async () => {
+  const { wallet_id, organization_id, address } = await join()
+  // So many pairs without a balance, and a failing one, all due before the deposit.
+  await sql`
+    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id, network_id, due_block, delta)
+    select ${wallet_id}, int4send(n), ${asset_id}, n, ${organization_id}, ${network_id}, n,
+      case when n % 2 = 0 then 1 end
+    from generate_series(1, ${many}::int4) n`.execute(db)
+  const holder = { organization_id, wallet_id, address }
+  await hold(holder)
+  await change(holder, head - 1, head - 1)
+  const deposit = { balance: 1n, as_of_block: head - 1 }
+  // Without any reading: all nodes are down.
+  let rounds = 0
+  for (; (await balanceOf(holder))?.balance === 0n && rounds < 20; rounds++)
+    await applyDeltas(db, page(200))
+  expect(await balanceOf(holder)).toEqual(deposit)
+  // Each of them is looked at once.
+  await change(holder, head, head)
+  await sql`update balance_change set due_block = ${head} where address = ${address}`.execute(db)
+  await applyDeltas(db, page(200))
+  expect((await balanceOf(holder))?.as_of_block).toBe(head)
+  expect(await rowsRead(db, 'balance_change', () => applyDeltas(db, page(20)))).toBeLessThan(
+    10 * 20,
+  )
+  const due = await listDueBalances(db, page(200))
+  expect(due.map(({ block_number }) => block_number)).toEqual(
+    Array.from({ length: 200 }, (_, at) => at + 1),
+  )
+})
+
+it('balances that are to be read do not wait behind net changes', async () => {
+  const [holder, other] = [await join(), await join()]
+  await hold(holder)
+  await change(holder, 1, many)
+  const { wallet_id, organization_id } = holder
+  await sql`
+    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id, network_id, due_block)
+    values (${wallet_id}, ${other.address}, ${asset_id}, ${head}, ${organization_id}, ${network_id}, ${head})`.execute(
+    db,
+  )
+  const due = await listDueBalances(db, page(10))
+  expect(due.map(({ block_number }) => block_number)).toEqual([head])
+})
+
+it('a net change that waited for a reading is added to the balance that another reading made', async () => {
+  const holder = await join()
+  await change(holder, 1_001, 1_001)
+  await applyDeltas(db, page(10))
+  expect(await listDueBalances(db, page(10))).toHaveLength(1)
+  // Before it in the order of what is to be read, which the nodes do not answer.
+  await sql`
+    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id, network_id, due_block)
+    select ${holder.wallet_id}, int4send(n), ${asset_id}, 1, ${holder.organization_id}, ${network_id}, 1
+    from generate_series(1, 20) n`.execute(db)
+  await keep(holder, { balance: 5, block_number: 1_000, since_block: 1_000, due_block: 1_100 })
+  await applyPending(db, page(10))
+  expect(await balanceOf(holder)).toEqual({ balance: 5n, as_of_block: 1_000 })
+  expect(await applyDeltas(db, page(10))).toEqual({ count: 1, set_aside: 0 })
+  expect(await balanceOf(holder)).toEqual({ balance: 6n, as_of_block: 1_001 })
 })

@@ -7,7 +7,8 @@ import { unnestRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
 import type { CursorRow } from '../tracking/blocks.ts'
 import { type Reading, storeReadings, whereTracked } from './balances.ts'
-import { type DuePage, duePage } from './due-page.ts'
+import { unmarkKnown } from './changes.ts'
+import { confirmedBlock, type DuePage, duePage } from './due-page.ts'
 
 /** The cursor of a chain, and what waits besides balance work. */
 export type Standing = CursorRow & {
@@ -32,7 +33,7 @@ export const findStanding = async (db: Db, network_id: number): Promise<Standing
 }
 
 /** A reading that is kept until its block has the wallet's confirmation; one that could be read. */
-export type PendingReading = Reading & { since_block: number; due_block: number }
+export type PendingReading = Reading & { since_block: number }
 
 const columns = [
   'wallet_id',
@@ -44,10 +45,12 @@ const columns = [
   'contract_address',
   'balance',
   'since_block',
-  'due_block',
 ] as const
 
-/** Keeps readings of unconfirmed blocks, of addresses and tokens that are still tracked. */
+/**
+ * Keeps readings of unconfirmed blocks, of addresses and tokens that are still tracked. The caller must hold the cursor: a change
+ * of the confirmation moves them before or after.
+ */
 export const insertPending = async (
   trx: Db,
   readings: readonly PendingReading[],
@@ -57,8 +60,10 @@ export const insertPending = async (
   const rows = readings.map((row) => ({ ...row, block_number: row.as_of_block }))
   const names = columns.map((name) => sql.ref(name))
   await sql`
-    insert into balance_pending as p (${sql.join(names)}, network_id)
-    select r.*, ${network_id}::int2 from ${unnestRows('balance_pending', columns, rows)} r
+    insert into balance_pending as p (${sql.join(names)}, due_block, network_id)
+    select r.*, greatest(r.block_number, r.since_block + greatest(w.confirmation, 1) - 1), ${network_id}::int2
+    from ${unnestRows('balance_pending', columns, rows)} r
+    join wallet w on w.wallet_id = r.wallet_id
     ${whereTracked(network_id)}
     on conflict (address, wallet_id, asset_id, block_number) do update
       set since_block = least(p.since_block, excluded.since_block),
@@ -70,7 +75,8 @@ export const insertPending = async (
  * Net changes that the reading holds and that are not confirmed are taken off: they are added when they
  * are. Of what is not tracked any more nothing is stored. Readings that hold changes of a gap are postponed instead, until the
  * block after it is confirmed: the changes are in no row that could be subtracted. The work is older than the gap, or the node
- * was ahead and the gap was found later. Says how many it looked at.
+ * was ahead and the gap was found later. So are those that wait for fewer confirmations than the wallet has by now: a change of
+ * it moves them in pages, between which blocks come. Says how many it looked at.
  */
 export const applyPending = async (
   trx: Db,
@@ -80,27 +86,31 @@ export const applyPending = async (
   // The last gap that each reading can hold, also one that was filled since: with the last of all, a gap behind the block of a
   // reading hid an earlier one that it holds. Gaps do not overlap, so it is found by the key.
   // `as_of_block` is the confirmed block, not the block of the reading: later net changes are added
-  // to it.
-  const { rows } = await sql<(Reading | { wallet_id: null }) & { count: number }>`
+  // to it. It is never below `since_block`, nor below what was shown before the wallet asked for more confirmations.
+  const { rows } = await sql<
+    ((Reading & { is_waiting: boolean | null }) | { wallet_id: null }) & { count: number }
+  >`
     with page as materialized (
-      select p.* from (${duePage('balance_pending', page)}) d cross join lateral (
+      select p.*, greatest(w.confirmation, 1) - 1 as depth, ${confirmedBlock(head)} as confirmed_block, g.known_from
+      from (${duePage('pending', page)}) d cross join lateral (
         select * from balance_pending p
         where p.address = d.address and p.wallet_id = d.wallet_id and p.asset_id = d.asset_id
           and p.block_number = d.block_number
-        for update) p),
-    early as materialized (
-      select p.address, p.wallet_id, p.asset_id, p.block_number, g.to_block + 1 as known_from
-      from page p cross join lateral (
-        select to_block from tracker_gap
+        for update) p
+      left join wallet w on w.wallet_id = p.wallet_id
+      left join lateral (
+        select to_block + 1 as known_from from tracker_gap
         -- One that was read for its own block is confirmed with all that it holds.
         where p.since_block < p.block_number
           and network_id = ${network_id} and from_block <= p.block_number
-        order by from_block desc limit 1) g
-      where p.since_block <= g.to_block),
+        order by from_block desc limit 1) g on p.since_block < g.known_from),
+    early as materialized (
+      select address, wallet_id, asset_id, block_number, depth, coalesce(known_from, since_block) as since_block
+      from page where confirmed_block is not null and (known_from is not null or since_block > confirmed_block)),
     postponed as (
-      update balance_pending p set since_block = e.known_from,
-        due_block = greatest(p.block_number, e.known_from + greatest(w.confirmation, 1) - 1)
-      from early e join wallet w on w.wallet_id = e.wallet_id
+      update balance_pending p set since_block = e.since_block,
+        due_block = greatest(p.block_number, e.since_block + e.depth)
+      from early e
       where p.address = e.address and p.wallet_id = e.wallet_id and p.asset_id = e.asset_id
         and p.block_number = e.block_number),
     gone as (
@@ -110,17 +120,18 @@ export const applyPending = async (
         and not exists (select from early e
           where e.address = p.address and e.wallet_id = p.wallet_id and e.asset_id = p.asset_id
             and e.block_number = p.block_number)
-      returning p.*),
+      returning p.*, d.confirmed_block),
     shown as (
-      select g.*, least(g.block_number, ${head} - greatest(w.confirmation, 1) + 1) as as_of_block
-      from gone g join wallet w on w.wallet_id = g.wallet_id)
+      select g.*, least(g.block_number, g.confirmed_block) as as_of_block
+      from gone g where g.confirmed_block is not null)
     select n.count, s.wallet_id, s.organization_id, s.address, s.asset_id, s.asset_type,
-      s.contract_address, s.balance - coalesce(l.delta, 0) as balance, s.as_of_block
+      s.contract_address, s.balance - coalesce(l.delta, 0) as balance, s.as_of_block, l.is_waiting
     from (select count(*) as count from page) n left join (shown s
     left join lateral (
-      select sum(c.delta) as delta from balance_change c
+      select sum(c.delta) filter (where c.block_number <= s.block_number) as delta, bool_or(c.ahead) as is_waiting
+      from balance_change c
       where c.wallet_id = s.wallet_id and c.address = s.address and c.asset_id = s.asset_id
-        and c.delta is not null and c.block_number <= s.block_number and c.block_number > s.as_of_block) l
+        and c.delta is not null and c.block_number > s.as_of_block) l
       on true) on true
     order by s.block_number`.execute(trx)
   // One statement changes a row once.
@@ -133,5 +144,9 @@ export const applyPending = async (
   )
   const applied = [...newest.values()]
   await storeReadings(trx, applied, { network_id, now })
+  await unmarkKnown(
+    trx,
+    applied.filter(({ is_waiting }) => is_waiting),
+  )
   return { applied, count: Number(rows[0]!.count) }
 }

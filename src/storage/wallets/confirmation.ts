@@ -103,7 +103,7 @@ export const postponeChanges = async (
 /** The same for balances that were read ahead. */
 export const postponePending = async (
   trx: Db,
-  { wallet_id, depth, after, limit }: Page<PendingKey>,
+  { wallet_id, depth, head, after, limit }: Page<PendingKey> & { head: number },
 ): Promise<PendingKey | undefined> => {
   const following =
     after === undefined
@@ -117,7 +117,8 @@ export const postponePending = async (
     moved as (
       update balance_pending b
       set due_block = greatest(b.block_number, b.since_block + ${depth}::int8 - 1) from page p
-      where b.address = p.address and b.wallet_id = ${wallet_id} and b.asset_id = p.asset_id)
+      where b.address = p.address and b.wallet_id = ${wallet_id} and b.asset_id = p.asset_id
+        and b.due_block > ${head})
     select * from page order by address, asset_id`.execute(trx)
   return lastOf(rows, limit)
 }

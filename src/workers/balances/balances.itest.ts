@@ -337,3 +337,37 @@ describe('assets that are read apart', () => {
     expect(assets.every(({ balance }: { balance: string }) => balance === '3')).toBe(true)
   })
 })
+
+describe('work that is due by the confirmation that its wallet had', () => {
+  it.each([
+    ['is read once the block has those of now', 3, 10],
+    ['is kept until the block has those of now, where no node has its state by then', 3, 40],
+  ])('%s', async (_, before, confirmation) => {
+    const { bench, caller, start } = await startBench('c')
+    const { chain, account } = bench
+    const wallet_id = await registerWallet(bench, caller, { confirmation: before })
+    start()
+    const mine = async (count: number) => {
+      for (let block = 0; block < count; block++) chain.mine()
+      await settled(bench)
+    }
+    await settled(bench)
+    chain.mine([{ movements: [{ to: account(1), value: 5n }] }])
+    await mine(before)
+    expect(await balanceOf(caller, wallet_id)).toBe('1000005')
+    chain.mine([{ movements: [{ to: account(1), value: 6n }] }])
+    await mine(0)
+    // The first page of UpdateConfirmation, of which the page with this work is missing.
+    await database.pool.query(
+      'update wallet set confirmation = $2, confirmed_block = $3 where wallet_id = $1',
+      [wallet_id, confirmation, chain.canonical().at(-1)!.number - before + 1],
+    )
+    await mine(before - 1)
+    expect(await balanceOf(caller, wallet_id)).toBe('1000005')
+    await mine(confirmation - before - 1)
+    expect(await balanceOf(caller, wallet_id)).toBe('1000005')
+    // Read at the newest block, it waits for the confirmations of that one.
+    await mine(confirmation > 32 ? before : 1)
+    expect(await balanceOf(caller, wallet_id)).toBe('1000011')
+  })
+})

@@ -9,7 +9,9 @@ import {
   deepConfirmation,
   deferBalanceChanges,
   listDueBalances,
+  postponeEarly,
 } from '../../storage/balances/changes.ts'
+import type { DuePage } from '../../storage/balances/due-page.ts'
 import { applyPending, findStanding } from '../../storage/balances/pending.ts'
 import { isLowering, lowerPage, reopenPage } from '../../storage/balances/reopening.ts'
 import type { Db } from '../../storage/pg/database.ts'
@@ -25,6 +27,8 @@ import { blockFor, distinctPairs, findRef, keyOfWork } from './read-pairs.ts'
 const usualRows = 2_000
 // Of those that are read apart, so that a round which has any ends soon.
 const mostApart = 50
+// Of net changes that wait for a reading, so many pages are set aside at once: readings may be slow, or fail.
+const mostSetAside = 20
 // What is read again goes behind everything that is due, and new work waits for one page at the most.
 // 20,000 addresses without a balance take 40 to 80 ms.
 const reopenedPerRound = { limit: 1_000, most_addresses: 20_000 }
@@ -52,12 +56,18 @@ export async function settleBalances(
   const due = { network_id, head, limit: tools.balanceRows ?? usualRows }
   if (standing.has_pending) done += await write(tools, (trx) => confirmPending(trx, tools, due))
   // These need no node: they are added also while all nodes are down.
-  if (chain.balances === 'delta' && standing.has_changes)
-    done += await write(tools, (trx) => applyDeltas(trx, { ...due, now: new Date(clock.now()) }))
+  if (chain.balances === 'delta' && standing.has_changes) done += await addNetChanges(tools, due)
   // A pair may be due twice: to be corrected at an early block, and to be read ahead at the newest one.
-  const rows = standing.has_changes ? await listDueBalances(db, due) : []
-  const { ahead = [], others = [] } = Object.groupBy(rows, ({ ahead }) =>
-    ahead ? 'ahead' : 'others',
+  const listed = standing.has_changes ? await listDueBalances(db, due) : []
+  const { early = [], rows = [] } = Object.groupBy(listed, ({ is_early, confirmation }) =>
+    is_early && chain.balances === 'read' && confirmation <= deepConfirmation ? 'early' : 'rows',
+  )
+  if (early.length > 0) await write(tools, (trx) => postponeEarly(trx, early))
+  done += early.length
+  const { ahead = [], others = [] } = Object.groupBy(
+    // No node may have the state by the time when a wallet with so many confirmations shows the block.
+    rows.map((row) => (row.is_early ? { ...row, ahead: true } : row)),
+    ({ ahead }) => (ahead ? 'ahead' : 'others'),
   )
   const unread = [...distinctPairs(others), ...distinctPairs(ahead)]
   const { apart = [], usual = [] } = Object.groupBy(unread, (pair) =>
@@ -99,20 +109,32 @@ export async function lowerBalances(tools: TrackerTools): Promise<number> {
 }
 
 /** A database transaction under the lease, during which no block is stored. */
-const write = async (
+const write = async <result>(
   { db, network_id, lease }: TrackerTools,
-  act: (trx: Db) => Promise<number>,
-): Promise<number> =>
+  act: (trx: Db) => Promise<result>,
+): Promise<result> =>
   await db.transaction().execute(async (trx) => {
     await assertLease(trx, lease.name, lease.epoch)
     await awaitCursor(trx, network_id)
     return await act(trx)
   })
 
+/** Adds a page of net changes, or the first one that has any which can be added. */
+async function addNetChanges(tools: TrackerTools, due: DuePage): Promise<number> {
+  let done = 0
+  for (let pages = 0; pages < mostSetAside; pages++) {
+    const now = new Date(tools.clock.now())
+    const { count, set_aside } = await write(tools, (trx) => applyDeltas(trx, { ...due, now }))
+    done += count
+    if (set_aside === 0) break
+  }
+  return done
+}
+
 async function confirmPending(
   trx: Db,
   { clock, chain }: TrackerTools,
-  due: { network_id: number; head: number; limit: number },
+  due: DuePage,
 ): Promise<number> {
   const { applied, count } = await applyPending(trx, { ...due, now: new Date(clock.now()) })
   if (chain.reorganizes)

@@ -1,6 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { BlockRef } from '../../chains/chain.ts'
-import { dueBlockOf } from '../../domain/wallets/transfer-view.ts'
 import { rememberReadings, storeReadings } from '../../storage/balances/balances.ts'
 import {
   type DueBalance,
@@ -21,7 +20,7 @@ export type Group = {
   isKept: boolean
 }
 
-type Read = Omit<PendingReading, 'due_block'> & { isKept: boolean; confirmation: number }
+type Read = PendingReading & { isKept: boolean }
 
 /** Reads the balances of a group and stores them, or keeps them until their block is confirmed. */
 export async function readGroup(
@@ -41,7 +40,6 @@ export async function readGroup(
     return {
       ...reading,
       since_block,
-      confirmation,
       // On chains that follow by net changes the nodes answer for the present only.
       isKept: group.isKept || (isDelta && confirmation > 1),
     }
@@ -77,8 +75,7 @@ export async function readGroup(
     // A net change that was taken away is not known any more, also one beyond the page of work that named the pair.
     const pending = kept.map((row) => {
       const since_block = Math.max(row.since_block, open.get(keyOfWork(row)) ?? 0)
-      const due_block = Math.max(row.as_of_block, dueBlockOf(since_block, row.confirmation))
-      return { ...row, since_block, due_block }
+      return { ...row, since_block }
     })
     await insertPending(trx, pending, network_id)
     await storeReadings(trx, stored, { network_id, now })

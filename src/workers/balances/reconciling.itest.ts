@@ -151,7 +151,7 @@ it('adds no change twice when a baseline that holds it is stored at the same tim
     { ...pair, network_id, block_number: 3, due_block: 3, delta: 50n },
   ])
   const now = new Date()
-  const adding = Promise.withResolvers<Promise<number>>()
+  const adding = Promise.withResolvers<ReturnType<typeof applyDeltas>>()
   await db.transaction().execute(async (trx) => {
     const reading = { ...pair, ...family.native, balance: 1_000_050n, as_of_block: 3 }
     await storeReadings(trx, [reading], { network_id, now })
