@@ -17,7 +17,9 @@ import { findTransactions } from '../../src/storage/wallets/search.ts'
 import {
   countPendingTransfers,
   listNotifiedTransfers,
+  listTransactionPlaces,
   listTransactionShares,
+  measureTransactionShares,
 } from '../../src/storage/webhooks/notified-transfers.ts'
 import { startTestApp } from '../helpers/app.ts'
 import { createScriptedChains } from '../helpers/scripted-chains.ts'
@@ -103,9 +105,12 @@ async function useTransfers(): Promise<void> {
   await listTransactionTransfers(db, scope, { transaction_hash: hash }, page)
   await findTransactions(db, organization_id, [{ network_id, hash }])
   const waiting = { organization_id, transaction_hash: hash, transfer_block: 1 }
-  await listNotifiedTransfers(db, network_id, [waiting], 1)
+  const bounds = { rows: 1, bytes: 1 }
+  await listNotifiedTransfers(db, network_id, [waiting], bounds)
+  await listTransactionPlaces(db, network_id, [waiting])
   const shares = { isWhole: true, wallet_ids: [wallet_id], ordinals: [1] }
-  await listTransactionShares(db, network_id, waiting, shares, 1)
+  await listTransactionShares(db, network_id, waiting, shares, bounds)
+  await measureTransactionShares(db, network_id, waiting, shares, bounds)
   await countPendingTransfers(db, network_id, { ...waiting, wallet_id, backfilled: [1] }, 1)
   await db.transaction().execute(async (trx) => {
     await hasTransfersBetween(trx, network_id, { from: 1_000, before: 1_001 })

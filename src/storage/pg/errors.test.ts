@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isDatabaseUnavailable, isUniqueViolation } from './errors.ts'
+import { isAboutRows, isDatabaseUnavailable, isUniqueViolation } from './errors.ts'
 
 const failure = (fields: object, message = 'failed') => Object.assign(new Error(message), fields)
 
@@ -39,6 +39,24 @@ describe('isDatabaseUnavailable', () => {
   ])('no: %o', (error) => {
     expect(isDatabaseUnavailable(error)).toBe(false)
   })
+})
+
+test('errors about the rows of a statement are distinguished from those of the server, the schema and locks', () => {
+  const codes = [
+    '22P05',
+    '23514',
+    '54000',
+    'P0001',
+    'XX000',
+    '42501',
+    '42P01',
+    '55P03',
+    '53200',
+    '57014',
+  ]
+  expect(codes.filter((code) => isAboutRows(failure({ code })))).toEqual(codes.slice(0, 5))
+  expect(isAboutRows(new RangeError('Invalid string length'))).toBe(true)
+  expect(isAboutRows(failure({ code: 'ECONNRESET' }))).toBe(false)
 })
 
 test('unique violations are recognized by code and constraint', () => {

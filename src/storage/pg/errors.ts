@@ -55,6 +55,20 @@ export const isDatabaseUnavailable = (error: unknown): boolean => {
   return causesOf(error).some(isDatabaseUnavailable)
 }
 
+// 22: data exceptions; 23: constraints; 54: too large for the server; P0: raised by a trigger; XX: too large for its memory
+// (`invalid memory alloc request size`), and rows that are damaged on disk.
+const ofRow = /^(22|23|54|P0|XX)/
+
+/**
+ * Whether a statement failed because of the rows that it wrote, and fails again with them only. An error that no server gave is of
+ * the rows as well, because the program does the same with them each time. Not 53200: a server without memory refuses all rows.
+ */
+export const isAboutRows = (error: unknown): boolean => {
+  if (isDatabaseUnavailable(error)) return false
+  const { code } = error as { code?: unknown }
+  return !isServerState(code) || ofRow.test(code)
+}
+
 /** Whether the disk of the server is full. The server continues by itself once there is space. */
 export const isDiskFull = (error: unknown): boolean =>
   error instanceof Error &&

@@ -117,6 +117,17 @@ export const listDueWaiting = async (
   return { waiting: waiting.map(({ part: _, ...row }) => row), isMore }
 }
 
+/** Locks the webhooks of some waiting notifications. */
+export const lockListedWebhooks = async (
+  trx: Db,
+  network_id: number,
+  waiting: readonly WaitingNotification[],
+): Promise<void> => {
+  const ids = waiting.map(({ webhook_history_id }) => webhook_history_id)
+  const listed = sql`delivery where webhook_history_id = any(${ids}::uuid[])`
+  await lockWebhooks(trx, listed, { network_id, events: [] })
+}
+
 /** Locks the webhooks of what a block may release at this head, and those that want some events. */
 export const lockDueWebhooks = async (
   trx: Db,

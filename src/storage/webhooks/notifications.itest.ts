@@ -169,7 +169,8 @@ it('the transfers of a huge transaction are found by places beyond 32 bits, as S
   const shares = { isWhole: true, wallet_ids: [], ordinals: backfilled }
   const counted = { ...transaction, wallet_id: null, backfilled }
   await db.transaction().execute(async (trx) => {
-    expect(await listTransactionShares(trx, network_id, transaction, shares, 10)).toEqual([])
+    const bounds = { rows: 10, bytes: 1_000 }
+    expect(await listTransactionShares(trx, network_id, transaction, shares, bounds)).toEqual([])
     expect(await countPendingTransfers(trx, network_id, counted, 1)).toMatchObject({ count: 0 })
   })
 })

@@ -12,17 +12,21 @@ import type { WaitingNotification } from '../../storage/webhooks/due-notificatio
 import {
   countPendingTransfers,
   listNotifiedTransfers,
+  listTransactionPlaces,
   listTransactionShares,
+  measureTransactionShares,
+  type TransactionShares,
 } from '../../storage/webhooks/notified-transfers.ts'
 
 /** The transfers that one notification holds at most; the others are listed by ListTransfers. */
 export const mostRecords = 1_000
 // With the envelope below what receivers usually take: nginx and most brokers stop at 1 MiB.
 const mostBytes = 1_000_000
-// Of the notifications of one database transaction together; one alone may have more.
-const mostPageBytes = 8 * mostBytes
-// A movement has one row for each of its ends: so many rows hold one record more than are shown.
-const mostRows = 2 * mostRecords + 1
+/** The bodies of one database transaction have so many bytes together; one alone may have more. */
+export const mostPageBytes = 8 * mostBytes
+// A movement has one row for each of its ends: so many rows hold one record more than are shown, and texts of twice as many
+// bytes as a body those of records that are longer than it. Such a body has no texts, so that the others need not be read.
+const ofBody = { rows: 2 * mostRecords + 1, bytes: 2 * mostBytes }
 
 /** What one database transaction releases at most, in transfers of all notifications together. */
 type Due = { network_id: number; chain: Family; head: number; limit: number }
@@ -69,6 +73,23 @@ export async function readBodies(
   )
 }
 
+/** These in the order in which they are released together: that of the chain. */
+export async function inChainOrder(
+  trx: Db,
+  network_id: number,
+  waiting: readonly WaitingNotification[],
+): Promise<WaitingNotification[]> {
+  const places = await listTransactionPlaces(trx, network_id, waiting)
+  const ordinals = new Map(
+    places.map(({ organization_id, transfer_block, transaction_hash, ordinal }) => [
+      nameOf(organization_id, transfer_block, transaction_hash),
+      ordinal,
+    ]),
+  )
+  const ordinalOf = (one: WaitingNotification) => ordinals.get(transactionOf(one)) ?? 0
+  return waiting.toSorted((a, b) => a.block_number - b.block_number || ordinalOf(a) - ordinalOf(b))
+}
+
 const nameOf = (organization_id: string, block_number: number, transaction_hash: Buffer): string =>
   `${organization_id}/${block_number}/${keyOf(transaction_hash)}`
 
@@ -79,7 +100,7 @@ const transactionOf = (delivery: WaitingNotification): string =>
 const sightOf = (delivery: WaitingNotification): string =>
   `${delivery.wallet_id}/${delivery.backfilled}/${transactionOf(delivery)}`
 
-/** The transfers of the first notifications, of as many as have no more transfers together than the limit. */
+/** The transfers of the first notifications, of as many as have no more transfers and texts together than the limits. */
 async function readTransfers(
   trx: Db,
   { network_id, limit }: Due,
@@ -87,25 +108,55 @@ async function readTransfers(
 ): Promise<{ some: readonly WaitingNotification[]; transfers: ListedTransfer[] }> {
   let some = waiting
   for (;;) {
-    const transfers = await listNotifiedTransfers(trx, network_id, some, limit)
-    if (transfers.length < limit) return { some, transfers }
+    const bounds = { rows: limit, bytes: mostPageBytes }
+    const transfers = await listNotifiedTransfers(trx, network_id, some, bounds)
+    if (transfers.length < limit && !transfers.some((row) => row.is_beyond))
+      return { some, transfers }
     const [first] = some
     const mine = some.filter((one) => isAlike(one, first!))
     // A transaction alone has more: of it only what is shown.
-    if (mine.length === some.length) {
-      const shares = {
-        isWhole: mine.some(({ wallet_id }) => wallet_id === null),
-        wallet_ids: [...new Set(mine.flatMap(({ wallet_id }) => wallet_id ?? []))],
-        ordinals: first!.backfilled,
-      }
-      const shown = await listTransactionShares(trx, network_id, first!, shares, mostRows)
-      return { some, transfers: shown }
-    }
+    if (mine.length === some.length) return await readShares(trx, { network_id, limit }, mine)
     // A transaction can hold any number of transfers, so that only reading shows how many fit.
     const half = some.slice(0, Math.ceil(some.length / 2))
     some = half.every((one) => isAlike(one, first!)) ? mine : half
   }
 }
+
+/** The same for notifications of one transaction that has more: of each only what is shown. */
+async function readShares(
+  trx: Db,
+  { network_id, limit }: Pick<Due, 'network_id' | 'limit'>,
+  mine: readonly WaitingNotification[],
+): Promise<{ some: readonly WaitingNotification[]; transfers: ListedTransfer[] }> {
+  const [first] = mine
+  const shares = sharesFor(mine)
+  // Many wallets of one transaction are measured first: each of them may have as much as a body.
+  const sizes =
+    new Set(mine.map(sightOf)).size > 1
+      ? await measureTransactionShares(trx, network_id, first!, shares, ofBody)
+      : undefined
+  const seen = new Set<string>()
+  const sum = { rows: 0, bytes: 0 }
+  const end = mine.findIndex((delivery) => {
+    const sight = sightOf(delivery)
+    if (!sizes || seen.has(sight)) return false
+    const size = delivery.wallet_id === null ? ofBody : sizes.get(delivery.wallet_id)
+    sum.rows += size?.rows ?? 0
+    sum.bytes += size?.bytes ?? 0
+    const isBeyond = seen.size > 0 && (sum.rows > limit || sum.bytes > mostPageBytes)
+    seen.add(sight)
+    return isBeyond
+  })
+  const some = end < 0 ? mine : mine.slice(0, end)
+  const shown = await listTransactionShares(trx, network_id, first!, sharesFor(some), ofBody)
+  return { some, transfers: shown }
+}
+
+const sharesFor = (mine: readonly WaitingNotification[]): TransactionShares => ({
+  isWhole: mine.some(({ wallet_id }) => wallet_id === null),
+  wallet_ids: [...new Set(mine.flatMap(({ wallet_id }) => wallet_id ?? []))],
+  ordinals: mine[0]!.backfilled,
+})
 
 const isAlike = (a: WaitingNotification, b: WaitingNotification): boolean =>
   transactionOf(a) === transactionOf(b) && `${a.backfilled}` === `${b.backfilled}`

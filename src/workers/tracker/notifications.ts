@@ -5,9 +5,11 @@ import { dueBlockOf } from '../../domain/wallets/transfer-view.ts'
 import { keyOf } from '../../lib/bytes.ts'
 import type { BulkRow } from '../../storage/pg/bulk.ts'
 import type { Db } from '../../storage/pg/database.ts'
+import { isAboutRows } from '../../storage/pg/errors.ts'
 import { inSavepoint } from '../../storage/pg/savepoint.ts'
 import {
   listDueWaiting,
+  lockListedWebhooks,
   usualPage,
   usualWithBlock,
   type WaitingNotification,
@@ -25,7 +27,7 @@ import {
   wakeCouriers,
 } from '../../storage/webhooks/notifications.ts'
 import { type Described, type Noted, noteOnce, pairAtOnce } from './noted.ts'
-import { readBodies } from './notification-bodies.ts'
+import { inChainOrder, readBodies } from './notification-bodies.ts'
 import { insertGenerations, toFollowUp, type Waiting } from './notification-rows.ts'
 
 type NotifyContext = {
@@ -277,8 +279,9 @@ export async function releaseWithBlock(trx: Db, due: Due): Promise<Released> {
 const failedBlocks = 100
 
 /**
- * The same as `releaseDue` for a page of which something cannot be stored: each notification for itself. One that fails
- * waits for a later block, so that those behind it are sent.
+ * The same as `releaseDue` for a page of which something cannot be stored: each notification for itself, in the same order. One
+ * that fails by itself waits for a later block, so that those behind it are sent. What would fail with every notification is
+ * thrown: none of them is to wait so long, or be overtaken, because the database refused all of them for a moment.
  */
 export async function releaseEach(
   trx: Db,
@@ -289,9 +292,12 @@ export async function releaseEach(
   const listed = await listDueWaiting(trx, { ...due, ...part, limit: limits.notifications })
   const failed: { webhook_history_id: string; error: unknown }[] = []
   let count = 0
-  for (const one of listed.waiting) {
+  // All at once: one by one they would not be locked in the order of their ids.
+  await lockListedWebhooks(trx, due.network_id, listed.waiting)
+  for (const one of await inChainOrder(trx, due.network_id, listed.waiting)) {
     const released = await inSavepoint(trx, () => releaseSome(trx, due, [one]))
     if ('value' in released) count += released.value.count
+    else if (!isAboutRows(released.error)) throw released.error
     else failed.push({ webhook_history_id: one.webhook_history_id, error: released.error })
   }
   const due_block = due.head + failedBlocks

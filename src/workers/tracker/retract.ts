@@ -18,11 +18,14 @@ import {
   countNotifiedAbove,
   deleteWaitingAbove,
   detachDeliveries,
+  findBeyondBytes,
   findExisting,
   listSentAbove,
   lockRetractedWebhooks,
+  type PageBounds,
   type Removed,
 } from '../../storage/webhooks/retractions.ts'
+import { mostPageBytes } from './notification-bodies.ts'
 import { followUpIdOf } from './notification-rows.ts'
 
 /** Whose notifications a rollback retracts itself, and whether it has left others to the workers. */
@@ -30,8 +33,8 @@ export type RetractionPlan = { removed: Removed; isLeft: boolean }
 
 /**
  * Decides whose notifications of removed blocks the rollback retracts itself. For an organization with many
- * of them it stores one event, so that the rollback is as short for all others; `fan-out.ts` retracts them
- * page by page. Until then the notifications of the new branch wait behind that event, and none of the
+ * of them, or with bodies that are too long for one page, it stores one event, so that the rollback is as short
+ * for all others; `fan-out.ts` retracts them page by page. Until then the notifications of the new branch wait behind that event, and none of the
  * removed blocks is released (`duePage`).
  */
 export async function planRetractions(
@@ -52,9 +55,18 @@ export async function planRetractions(
   )
   // Where events of the organization wait, its retraction waits behind them. Otherwise it would
   // overtake notifications of lower blocks.
-  const isLater = ({ organization_id, count }: (typeof counts)[number]) =>
-    count > limits.inline || pending.has(organization_id)
-  const later = counts.filter(isLater)
+  const few = counts.filter(
+    ({ organization_id, count }) => count <= limits.inline && !pending.has(organization_id),
+  )
+  const ofFew = {
+    ...{ network_id, above },
+    organization_ids: few.map(({ organization_id }) => organization_id),
+  }
+  // Of all of them together: they share one transaction.
+  const long = await findBeyondBytes(trx, ofFew, mostPageBytes)
+  const organization_ids = ofFew.organization_ids.filter((id) => !long.has(id))
+  const atOnce = new Set(organization_ids)
+  const later = counts.filter(({ organization_id }) => !atOnce.has(organization_id))
   await insertEvents(
     trx,
     later.map(({ organization_id }) => ({
@@ -63,18 +75,11 @@ export async function planRetractions(
       create_time: now,
     })),
   )
-  const atOnce = counts.filter((one) => !isLater(one))
-  return {
-    removed: {
-      ...{ network_id, above },
-      organization_ids: atOnce.map(({ organization_id }) => organization_id),
-    },
-    isLeft: later.length > 0,
-  }
+  return { removed: { ...ofFew, organization_ids }, isLeft: later.length > 0 }
 }
 
 // Of so many at once the bodies are in memory.
-const page = 500
+const page: PageBounds = { rows: 500, bytes: mostPageBytes }
 
 /** Retracts all notifications of removed blocks of the planned organizations. */
 export async function retractAll(trx: Db, removed: Removed, now: Date): Promise<void> {
@@ -82,11 +87,11 @@ export async function retractAll(trx: Db, removed: Removed, now: Date): Promise<
   await deleteWaitingAbove(trx, removed)
   // All of them before the first page: webhooks are locked in the order of their ids.
   await lockRetractedWebhooks(trx, removed, [])
-  let rows: DeliveryRow[]
+  let taken: Awaited<ReturnType<typeof takeSent>>
   do {
-    rows = await takeSent(trx, removed, page)
-    await notifyReorganized(trx, rows, now)
-  } while (rows.length === page)
+    taken = await takeSent(trx, removed, page)
+    await notifyReorganized(trx, taken.rows, now)
+  } while (taken.isMore)
 }
 
 /**
@@ -97,21 +102,28 @@ export async function retractPage(
   trx: Db,
   { network_id, organization_id }: WalletScope,
   { block_number }: ReorganizationEvent,
-  limit: number,
+  { rows: limit, organizations }: { rows: number; organizations: number },
 ): Promise<{ rows: DeliveryRow[]; isDone: boolean }> {
   const removed = { network_id, above: block_number - 1, organization_ids: [organization_id] }
   const left = limit - (await deleteWaitingAbove(trx, removed, limit))
-  const rows = left > 0 ? await takeSent(trx, removed, left) : []
-  return { rows, isDone: rows.length < left }
+  if (left === 0) return { rows: [], isDone: false }
+  // The organizations of one transaction share its bytes.
+  const bytes = Math.floor(mostPageBytes / organizations)
+  const { rows, isMore } = await takeSent(trx, removed, { rows: left, bytes })
+  return { rows, isDone: !isMore }
 }
 
-async function takeSent(trx: Db, removed: Removed, limit: number): Promise<DeliveryRow[]> {
-  const rows = await listSentAbove(trx, removed, limit)
+async function takeSent(
+  trx: Db,
+  removed: Removed,
+  bounds: PageBounds,
+): Promise<{ rows: DeliveryRow[]; isMore: boolean }> {
+  const listed = await listSentAbove(trx, removed, bounds)
   await detachDeliveries(
     trx,
-    rows.map(({ webhook_history_id }) => webhook_history_id),
+    listed.rows.map(({ webhook_history_id }) => webhook_history_id),
   )
-  return rows
+  return listed
 }
 
 type Notified = { transfers?: { transfer_state?: string }[] }

@@ -355,3 +355,95 @@ describe('what is expanded after its block', () => {
     expect(chain.canonical()[number]!.hash).toEqual(hash)
   })
 })
+
+describe('large notifications of removed blocks', () => {
+  const bodyBytes = 1_000_000
+  const mostPerPage = 8
+  /** As if the transaction had many transfers. The text is compressed when it is stored, to a hundredth. */
+  const enlarge = async ({ organization_id }: Caller) =>
+    await pool.query(
+      `update delivery set data = data || jsonb_build_object('text', repeat('x', $2))
+       where organization_id = $1 and sequence is not null`,
+      [organization_id, bodyBytes],
+    )
+  const said = ['7', '-7', '5']
+
+  it('of one organization are retracted in pages of 8 MB between blocks, those of others with the rollback', async () => {
+    const setup = await begin()
+    const { large, small, chain, account, register, pay, storeAll, goBack } = setup
+    const { count, numbered, notified, tools, drain } = setup
+    const hooks: string[] = []
+    while (hooks.length < 20) hooks.push(await register(large))
+    const webhook_id = await register(small)
+    await pay([1, 7n], [2, 8n])
+    await drain()
+    await enlarge(large)
+    const to = (who: number, value: bigint) => ({ to: account(who), value })
+    chain.reorganize(1, [[{ movements: [to(1, 5n), to(2, 9n)] }], []])
+    expect(await goBack()).toBe(true)
+    expect([await numbered(large), await count('notification_event', large)]).toEqual([20, 1])
+    expect(await notified(webhook_id)).toEqual(['8', '-8'])
+    await storeAll()
+    for (let before = 20, pages = 1; before < 40; pages++) {
+      // A process that ends within a page leaves what was there before it.
+      await pool.query(
+        `create function end_page() returns trigger language plpgsql as $$
+         begin raise 'ended' using errcode = 'admin_shutdown'; end $$;
+         create constraint trigger end_page after insert on delivery_queue deferrable initially deferred
+         for each row execute function end_page()`,
+      )
+      await expect(releasePage(tools)).rejects.toThrow('ended')
+      await pool.query('drop function end_page cascade')
+      expect(await numbered(large)).toBe(before)
+      await releasePage(tools)
+      const page = Math.min(40, await numbered(large)) - before
+      expect(page).toBeGreaterThan(0)
+      expect(page).toBeLessThanOrEqual(mostPerPage)
+      before += page
+      expect(pages).toBeLessThan(20)
+    }
+    await drain()
+    expect(await count('notification_event', large)).toBe(0)
+    for (const hook of hooks) expect(await notified(hook)).toEqual(said)
+  })
+
+  it('of several organizations have 8 MB of a page together, and of a rollback', async () => {
+    const setup = await begin()
+    const { large, small, chain, account, register, pay, storeAll, goBack } = setup
+    const { count, numbered, notified, tools, drain } = setup
+    const hooks: string[] = []
+    while (hooks.length < 14) hooks.push(await register(large), await register(small))
+    await pay([1, 7n], [2, 7n])
+    await drain()
+    await enlarge(large)
+    await enlarge(small)
+    const to = (who: number, value: bigint) => ({ to: account(who), value })
+    chain.reorganize(1, [[{ movements: [to(1, 5n), to(2, 5n)] }], []])
+    const all = async () => (await numbered(large)) + (await numbered(small))
+    expect(await goBack()).toBe(true)
+    // One of them is within the bound, both are not.
+    expect(
+      [
+        await all(),
+        await count('notification_event', large),
+        await count('notification_event', small),
+      ].sort(),
+    ).toEqual([0, 1, 21])
+    await drain()
+    await storeAll()
+    await drain()
+    for (const hook of hooks) expect(await notified(hook)).toEqual(said)
+    tools.fanOutLimits = { inline: 0, perEvent: 0 }
+    await enlarge(large)
+    await enlarge(small)
+    chain.reorganize(2, [[], [], []])
+    expect(await goBack()).toBe(true)
+    expect(await all()).toBe(42)
+    await releasePage(tools)
+    const page = (await all()) - 42
+    expect(page).toBeGreaterThan(1)
+    expect(page).toBeLessThanOrEqual(mostPerPage)
+    await drain()
+    for (const hook of hooks) expect(await notified(hook)).toEqual([...said, '-5'])
+  })
+})

@@ -47,7 +47,10 @@ export async function expandPage(
   const events = await expandIn(tools, 'notification_event', async (trx, organizations, now) => {
     // An equal part for each organization, at least one, so that all of them advance in every page.
     const equal = Math.max(1, Math.floor(notifications / Math.max(1, organizations.length)))
-    const part = Math.min(perOrganization, equal)
+    const part = {
+      rows: Math.min(perOrganization, equal),
+      organizations: organizations.length,
+    }
     const removed: DeliveryRow[] = []
     for (const organization_id of organizations) {
       const scope = { organization_id, network_id: tools.network_id }
@@ -86,11 +89,16 @@ async function expandIn(
 }
 
 /** Expands events of one organization. Returns the notifications that are to be retracted. */
-async function expandSome(trx: Db, scope: WalletScope, limit: number): Promise<DeliveryRow[]> {
+async function expandSome(
+  trx: Db,
+  scope: WalletScope,
+  part: { rows: number; organizations: number },
+): Promise<DeliveryRow[]> {
+  const { rows: limit } = part
   const all = await listEvents(trx, 'notification_event', scope, Math.min(limit, eventsAtOnce))
   const [first] = all
   if (first?.event_kind === 'REORGANIZATION') {
-    const { rows, isDone } = await retractPage(trx, scope, first, limit)
+    const { rows, isDone } = await retractPage(trx, scope, first, part)
     await advanceEvents(trx, scope, { done: isDone ? [first.event_number] : [] })
     return rows
   }

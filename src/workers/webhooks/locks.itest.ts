@@ -111,7 +111,7 @@ it('what courier, tracker, sender, retention and users do at once never waits in
       const removed = { network_id, above: block - 2, organization_ids: [organization_id] }
       await deleteWaitingAbove(trx, removed)
       await lockRetractedWebhooks(trx, removed, [])
-      const sent = await listSentAbove(trx, removed, 1_000)
+      const { rows: sent } = await listSentAbove(trx, removed, { rows: 1_000, bytes: 8_000_000 })
       await detachDeliveries(
         trx,
         sent.map(({ webhook_history_id }) => webhook_history_id),
