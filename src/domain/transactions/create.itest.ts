@@ -237,3 +237,41 @@ it('lists transactions by state', async () => {
     await user.reason('ListTransactions', { wallet_id, transaction_state: 'TRANSACTION_STATE_X' }),
   ).toBe('INVALID_REQUEST')
 })
+
+describe('a list of transactions', () => {
+  it('ends a page where their data is too large together, and none is missed or repeated', async () => {
+    const user = await register(await bench.createCaller())
+    const ids: string[] = []
+    for (const kilobytes of [0, 300, 300, 300, 300, 300, 1_200, 300, 0, 0]) {
+      const { transaction_id } = await create(user, { nonce: ids.length + 100 })
+      await sql`
+        update managed_transaction set data = ${Buffer.alloc(kilobytes * 1_024, 7)}
+        where transaction_id = ${transaction_id}`.execute(db)
+      ids.push(transaction_id)
+    }
+    const newest = ids.toReversed()
+    const pagesOf = async (filter: object, page_size: number) => {
+      const pages: string[][] = []
+      let page_token: string | undefined
+      do {
+        const { transactions, pagination } = await user.call('ListTransactions', {
+          ...{ ...filter, page_size },
+          ...(page_token && { page_token }),
+        })
+        pages.push(
+          transactions.map(({ transaction_id }: { transaction_id: string }) => transaction_id),
+        )
+        page_token = pagination.next_page_token
+      } while (page_token)
+      return pages
+    }
+    const { wallet_id } = user
+    const transaction_state = 'TRANSACTION_STATE_CREATED'
+    const cut = [newest.slice(0, 4), newest.slice(4, 8), newest.slice(8)]
+    for (const filter of [{ wallet_id }, { address: from }, { wallet_id, transaction_state }]) {
+      for (const page_size of [1, 2, 3])
+        expect((await pagesOf(filter, page_size)).flat()).toEqual(newest)
+      for (const page_size of [4, 100]) expect(await pagesOf(filter, page_size)).toEqual(cut)
+    }
+  })
+})

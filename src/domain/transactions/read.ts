@@ -75,6 +75,7 @@ export const ListTransactions: WalletHandler<'ListTransactions'> = async (contex
     request,
     rows,
     (row): Position => [row.create_time.getTime(), row.transaction_id],
+    ({ is_beyond }) => is_beyond,
   )
   const now = new Date(context.clock.now())
   return { transactions: items.map((row) => toTransactionRecord(row, now)), pagination }

@@ -16,12 +16,21 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('histories of %s', async (ser
     const webhook_endpoint = 'https://receiver.invalid/hook'
     return (await call('RegisterWebhook', { webhook_endpoint, confirmation: 3 })).webhook_id
   }
-  const notify = (webhook_id: string, transaction_hash: Buffer, count = 1) =>
+  let noted = 0
+  const notify = (
+    webhook_id: string,
+    transaction_hash: Buffer,
+    count = 1,
+    { kilobytes = 0 }: { kilobytes?: number } = {},
+  ) =>
     db.transaction().execute((trx) => {
       const scope = { organization_id, network_id, webhook_id }
-      const one = { ...scope, notification_type: notificationTypes[service], data: {} }
+      // Text that is not stored smaller than it is.
+      const data = kilobytes > 0 ? { filler: randomBytes(kilobytes * 768).toString('base64') } : {}
+      const one = { ...scope, notification_type: notificationTypes[service], data }
       const all = Array.from({ length: count }, () => ({ ...one, transaction_hash }))
-      return queueNotifications(trx, all, new Date())
+      noted = Math.max(Date.now(), noted + 1)
+      return queueNotifications(trx, all, new Date(noted))
     })
   const { transactionField } = family
   const idsOf = async (request: object, caller = call): Promise<string[]> =>
@@ -53,6 +62,45 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('histories of %s', async (ser
     expect(await reason('ListWebhookHistories', { [transactionField]: '0xnone' })).toBe(
       'INVALID_REQUEST',
     )
+  })
+
+  it('end a page where the bodies are too large together, and none is missed or repeated', async () => {
+    const [hook, other, hash] = [await register(), await register(), randomBytes(32)]
+    // One body is larger than a page.
+    const ids: string[] = []
+    for (const kilobytes of [1, 300, 300, 300, 300, 300, 1_200, 300, 1, 1])
+      ids.push(...(await notify(ids.length % 5 === 4 ? other : hook, hash, 1, { kilobytes })))
+    const field = { [transactionField]: family.formatTransactionHash(hash) }
+    const walk = async (request: object, page_size: number) => {
+      const pages: string[][] = []
+      let page_token: string | undefined
+      do {
+        const { webhook_histories, pagination } = await call('ListWebhookHistories', {
+          ...{ ...request, page_size },
+          ...(page_token && { page_token }),
+        })
+        pages.push(
+          webhook_histories.map(
+            ({ webhook_history_id }: { webhook_history_id: string }) => webhook_history_id,
+          ),
+        )
+        page_token = pagination.next_page_token
+      } while (page_token)
+      return pages
+    }
+    const newest = ids.toReversed()
+    const mine = newest.filter((_, at) => (ids.length - 1 - at) % 5 !== 4)
+    for (const page_size of [1, 2, 3, 100]) {
+      expect((await walk(field, page_size)).flat()).toEqual(newest)
+      expect((await walk({ ...field, webhook_id: hook }, page_size)).flat()).toEqual(mine)
+      expect((await walk({ webhook_id: hook }, page_size)).flat()).toEqual(mine)
+    }
+    const cut = [newest.slice(0, 4), newest.slice(4, 8), newest.slice(8)]
+    for (const page_size of [100, 4]) expect(await walk(field, page_size)).toEqual(cut)
+    const all = await walk({}, 100)
+    expect(all[0]).toEqual(cut[0])
+    expect(new Set(all.flat()).size).toBe(all.flat().length)
+    expect(new Set(all.flat()).isSupersetOf(new Set(newest))).toBe(true)
   })
 
   it('that failed are counted for each webhook, up to a bound', async () => {

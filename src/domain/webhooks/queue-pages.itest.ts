@@ -143,26 +143,30 @@ it('a block does not wait until all notifications are retried, restarted or ende
   expect(await enabled(webhook_id)).toBeUndefined()
 })
 
+/** Notes transfers of ten in each block from one on, as blocks do it. */
+const note = (ids: string[], first: number, count: number) =>
+  sql`
+  insert into delivery (webhook_history_id, organization_id, network_id, webhook_id,
+    notification_type, data, block_number, due_block, create_time)
+  select gen_random_uuid(), ${organization_id}::uuid, ${network_id}, w.webhook_id,
+    'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED', '{}', n.block,
+    n.block + w.confirmation - 1, now()
+  from webhook w, lateral (select ${first}::int8 + n / 10 as block
+    from generate_series(0, ${count - 1}::int4) n) n
+  where w.webhook_id = any(${ids}::uuid[])`.execute(db)
+
+/** How many notifications wait for a number of confirmations. */
+const changed = async (id: string, confirmation: number) => {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int4 as count from delivery
+    where webhook_id = ${id} and due_block = block_number + ${confirmation}::int8 - 1`.execute(db)
+  return rows[0]!.count
+}
+
 it('a block does not wait until all notifications wait for another number of confirmations', async () => {
   const webhook_id = await register()
   const other = await register()
-  const note = (ids: string[], first: number, count: number) =>
-    sql`
-    insert into delivery (webhook_history_id, organization_id, network_id, webhook_id,
-      notification_type, data, block_number, due_block, create_time)
-    select gen_random_uuid(), ${organization_id}::uuid, ${network_id}, w.webhook_id,
-      'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED', '{}', n.block,
-      n.block + w.confirmation - 1, now()
-    from webhook w, lateral (select ${first}::int8 + n / 10 as block
-      from generate_series(0, ${count - 1}::int4) n) n
-    where w.webhook_id = any(${ids}::uuid[])`.execute(db)
   await note([webhook_id, other], 1_000, many)
-  const changed = async (id: string, confirmation: number) => {
-    const { rows } = await sql<{ count: number }>`
-      select count(*)::int4 as count from delivery
-      where webhook_id = ${id} and due_block = block_number + ${confirmation}::int8 - 1`.execute(db)
-    return rows[0]!.count
-  }
   /** How many notifications are due before one of an earlier block. */
   const early = async () => {
     const { rows } = await sql<{ count: number }>`
@@ -224,6 +228,117 @@ it('two changes of the confirmation at once leave one number for all notificatio
     const { webhooks } = await call('ListWebhooks', { webhook_id })
     expect(pair).toContain(webhooks[0].confirmation)
     expect(await distances()).toEqual([webhooks[0].confirmation])
+  }
+})
+
+it('what is noted behind the pages of fewer confirmations waits for the new number too', async () => {
+  const webhook_id = await register()
+  const confirmation = 20
+  for (const [before, first, behind] of [
+    [1_000_000, 1_000, 900],
+    [300, 10_000, 9_990],
+  ] as const) {
+    await sql`update webhook set confirmation = ${before} where webhook_id = ${webhook_id}`.execute(
+      db,
+    )
+    await sql`delete from delivery where webhook_id = ${webhook_id}`.execute(db)
+    await note([webhook_id], first, many)
+    // A backfill, or blocks that came instead of others, between two pages. And one that follows a pending transfer.
+    const found = await whileLocked(
+      (trx) => lockCursor(trx, network_id),
+      () => call('UpdateWebhook', { webhook_id, confirmation }),
+      async () => {
+        const count = await changed(webhook_id, confirmation)
+        await note([webhook_id], behind, 10)
+        await sql`
+          insert into delivery (webhook_history_id, organization_id, network_id, webhook_id,
+            notification_type, data, block_number, due_block, create_time)
+          select gen_random_uuid(), ${organization_id}::uuid, ${network_id}, ${webhook_id}::uuid,
+            'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED', '{"pending": 1}', ${behind}::int8, ${behind + 7}, now()`.execute(
+          db,
+        )
+        return count
+      },
+    )
+    expect(found).toEqual(someButNotAll)
+    expect(await changed(webhook_id, confirmation)).toBe(many + 10)
+    expect(await changed(webhook_id, 8)).toBe(1)
+    const { rows } = await sql`
+      select confirmation::int4, next_confirmation from webhook where webhook_id = ${webhook_id}`.execute(
+      db,
+    )
+    expect(rows).toEqual([{ confirmation, next_confirmation: null }])
+  }
+})
+
+it('a change continues from the beginning after two others, also if the last one has the same number', async () => {
+  const webhook_id = await register()
+  await sql`
+    insert into delivery (webhook_history_id, organization_id, network_id, webhook_id,
+      notification_type, data, block_number, due_block, create_time)
+    select gen_random_uuid(), ${organization_id}::uuid, ${network_id}, ${webhook_id}::uuid,
+      'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED', '{}', n, n + 99, now()
+    from generate_series(1, ${many}::int4) n`.execute(db)
+  await sql`update webhook set confirmation = 100 where webhook_id = ${webhook_id}`.execute(db)
+  // Each call waits before each of its pages.
+  const steps: (() => void)[] = []
+  const bulkTurns = {
+    run: async <result>(_organization_id: string, act: () => Promise<result>) => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      steps.push(resolve)
+      await promise
+      return await act()
+    },
+  }
+  Object.assign(bench.installation, { bulkTurns })
+  const next = async () => {
+    await waitFor('a page', async () => steps.length > 0)
+    return steps.pop()!
+  }
+  const begin = async (confirmation: number, pages: number) => {
+    const done = call('UpdateWebhook', { webhook_id, confirmation })
+    for (let page = 0; page < pages; page++) (await next())()
+    return { done, go: await next() }
+  }
+  try {
+    const [first, second, third] = [await begin(5, 1), await begin(20, 2), await begin(5, 1)]
+    // The first one to its end, then the others.
+    first.go()
+    let isDone = false
+    void first.done.finally(() => {
+      isDone = true
+    })
+    while (!isDone) {
+      await waitFor('a page, or the end', async () => isDone || steps.length > 0)
+      steps.pop()?.()
+    }
+    await first.done
+    second.go()
+    third.go()
+    await Promise.all([second.done, third.done])
+  } finally {
+    Object.assign(bench.installation, { bulkTurns: undefined })
+  }
+  expect(await changed(webhook_id, 5)).toBe(many)
+})
+
+it('what was not held back yet has its place among the others, also after a change of the webhook', async () => {
+  for (const change of [
+    (webhook_id: string) =>
+      call('UpdateWebhook', { webhook_id, events: ['WEBHOOK_EVENT_TRANSFER'] }),
+    (webhook_id: string) => call('UpdateWebhook', { webhook_id, confirmation: 7 }),
+    (webhook_id: string) => call('RotateWebhookSigningSecret', { webhook_id }),
+  ]) {
+    const webhook_id = await register()
+    // Disabled by a courier that ended before it held anything back.
+    await sql`
+      update webhook set webhook_state = 'WEBHOOK_STATE_DISABLED', disable_time = now,
+        update_time = now
+      from (select date_trunc('second', now()) - interval '1 second' as now) t
+      where webhook_id = ${webhook_id}`.execute(db)
+    await change(webhook_id)
+    await call('EnableWebhook', { webhook_id })
+    expect(await counts(webhook_id)).toEqual({ WEBHOOK_STATUS_PENDING: [many, many] })
   }
 })
 

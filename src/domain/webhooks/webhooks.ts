@@ -96,13 +96,13 @@ export const UpdateWebhook: WalletHandler<'UpdateWebhook'> = async (
   checkEvents(context, events)
   const now = new Date(context.clock.now())
   /** Says whether more of its queue waits for its next attempt. */
-  const update = async (trx: Db, row: WebhookRow): Promise<boolean> => {
+  const update = async (trx: Db, row: WebhookRow, update_time: Date): Promise<boolean> => {
     // A role that may not ask for these events may not redirect them either; those that wait would go along.
     checkEvents(context, row.events ?? undefined)
     await updateWebhook(trx, webhook_id, {
       ...(webhook_endpoint !== undefined && { webhook_endpoint }),
       ...(events && { events, earlier_events: await keepEvents(trx, scope, row, now) }),
-      update_time: now,
+      update_time,
     })
     // The pauses belong to the old endpoint: a new one is tried at once.
     if (webhook_endpoint === undefined || webhook_endpoint === row.webhook_endpoint) return false
@@ -112,46 +112,96 @@ export const UpdateWebhook: WalletHandler<'UpdateWebhook'> = async (
   }
   let isMore = false
   if (confirmation === undefined)
-    isMore = await inBulkTurn(context, async (trx) =>
-      update(trx, await getWebhookToChange(trx, scope, webhook_id)),
-    )
-  else {
-    let [known, isFewer] = [-1, false]
-    // No block is stored during a page: what it noted would wait for the old number. Blocks between two pages wait for more than
-    // what was stored before them, so more confirmations are stored with the first page and fewer with the last one.
-    await inPages<number>(context, scope.network_id, async (trx, _head, after) => {
-      const isFirst = after === undefined
-      const row = isFirst
-        ? await getWebhookToChange(trx, scope, webhook_id)
-        : await lockWebhook(trx, scope, webhook_id)
-      // Another call may have done the rest, or have removed the webhook.
-      const target = isFirst ? confirmation : row?.next_confirmation
-      if (!row || target === undefined || target === null) return undefined
-      if (isFirst) isMore = await update(trx, row)
-      // Or it wants another number: all calls begin again with that one, and all notifications get it.
-      const isNew = isFirst || target !== known
-      if (isNew) {
-        known = target
-        isFewer = target < row.confirmation
-        await updateWebhook(trx, webhook_id, {
-          ...{ next_confirmation: target, update_time: now },
-          ...(!isFewer && { confirmation: target }),
-        })
-      }
-      const page = { confirmation: target, isFewer, after: isNew ? undefined : after }
-      const edge = await postponeDeliveries(trx, webhook_id, { ...page, limit: pageRows })
-      if (edge === undefined)
-        await updateWebhook(trx, webhook_id, {
-          ...{ confirmation: target, next_confirmation: null, update_time: now },
-        })
-      return edge
+    isMore = await inBulkTurn(context, async (trx) => {
+      const row = await getWebhookToChange(trx, scope, webhook_id)
+      return await update(trx, row, nextTime(row, now))
     })
-  }
+  // No block is stored during a page: what it noted would wait for the old number.
+  else
+    await inPages<Postponing>(context, scope.network_id, async (trx, _head, before) => {
+      if (before) {
+        const row = await lockWebhook(trx, scope, webhook_id)
+        return row && (await continuePostponing(trx, row, before))
+      }
+      const row = await getWebhookToChange(trx, scope, webhook_id)
+      const update_time = nextTime(row, now)
+      isMore = await update(trx, row, update_time)
+      return await beginPostponing(trx, row, { confirmation, update_time })
+    })
   if (isMore)
     await inQueuePages(context, { scope, webhook_id, isOptional: true, isBegun: true }, (trx) =>
       restartQueue(trx, webhook_id, now),
     )
   return {}
+}
+
+/** Every change has a time of its own, also two in the same millisecond. */
+const nextTime = ({ update_time }: WebhookRow, now: Date): Date =>
+  new Date(Math.max(now.getTime(), update_time.getTime() + 1))
+
+/** How far the notifications of a webhook wait for another number of confirmations. */
+type Postponing = {
+  confirmation: number
+  isFewer: boolean
+  /** The block that the last page ended with. */
+  after: number | undefined
+  /** When the number was asked for. */
+  update_time: Date
+}
+
+/**
+ * The first page. Blocks between two pages wait for more than what was stored before them, so more confirmations are stored with the
+ * first page and fewer with the last one.
+ */
+async function beginPostponing(
+  trx: Db,
+  row: WebhookRow,
+  { confirmation, update_time }: Pick<Postponing, 'confirmation' | 'update_time'>,
+): Promise<Postponing | undefined> {
+  const isFewer = confirmation < row.confirmation
+  await updateWebhook(trx, row.webhook_id, {
+    next_confirmation: confirmation,
+    ...(!isFewer && { confirmation }),
+  })
+  return await postponePage(trx, row, { confirmation, isFewer, after: undefined, update_time })
+}
+
+/** A page after the first one, of the number that was asked for last. */
+async function continuePostponing(
+  trx: Db,
+  row: WebhookRow,
+  before: Postponing,
+): Promise<Postponing | undefined> {
+  const { next_confirmation: confirmation, update_time } = row
+  // Another call has done the rest.
+  if (confirmation === null) return undefined
+  // Nothing was changed since the last page.
+  if (update_time.getTime() === before.update_time.getTime())
+    return await postponePage(trx, row, before)
+  // All calls begin again, although the number may be the same: one in between may have written another one behind the page.
+  const isFewer = confirmation < row.confirmation
+  return await postponePage(trx, row, { confirmation, isFewer, after: undefined, update_time })
+}
+
+async function postponePage(
+  trx: Db,
+  row: Pick<WebhookRow, 'webhook_id'>,
+  page: Postponing,
+): Promise<Postponing | undefined> {
+  const { webhook_id } = row
+  const { confirmation, isFewer, after } = page
+  const edge = await postponeDeliveries(trx, webhook_id, { ...page, limit: pageRows })
+  if (edge !== undefined) return { ...page, after: edge }
+  // What a backfill, or blocks that came instead of others, noted behind the pages waits for the old number. From now on all is
+  // noted with the new one, so that one more time through all of them, now from the last block on, is enough.
+  const isAgain = isFewer && after !== undefined
+  await updateWebhook(trx, webhook_id, {
+    confirmation,
+    ...(!isAgain && { next_confirmation: null }),
+  })
+  return isAgain
+    ? await postponePage(trx, row, { ...page, isFewer: false, after: undefined })
+    : undefined
 }
 
 // Changed more often while events wait to be expanded, the oldest settings are joined.

@@ -169,7 +169,16 @@ export const updateTransactions = async (
     .execute()
 }
 
-/** One page of transactions, newest first. */
+/** How many bytes the data of the transactions on a page has before the last one of them. */
+const maxDataBytes = 1_048_576
+
+/** Where `is_beyond` is true, the data of those before it fills the page. */
+export type ListedTransaction = TransactionRow & { is_beyond: boolean }
+
+/**
+ * One page of transactions, newest first, without those behind the first one that is beyond it: a hundred with data of 500 KB would
+ * be one answer of 100 MB.
+ */
 export const listTransactions = async (
   db: Db,
   scope: WalletScope,
@@ -179,7 +188,7 @@ export const listTransactions = async (
     transaction_state?: TransactionState | undefined
   },
   { after, limit }: { after?: TransactionPosition | undefined; limit: number },
-): Promise<TransactionRow[]> => {
+): Promise<ListedTransaction[]> => {
   let page = ofScope(db, scope)
     .orderBy('create_time', 'desc')
     .orderBy('transaction_id', 'desc')
@@ -193,5 +202,13 @@ export const listTransactions = async (
       // A row comparison, which enters the index of the list order.
       sql<boolean>`(create_time, transaction_id) < (${after.create_time}, ${after.transaction_id})`,
     )
-  return await page.execute()
+  // The lengths are known without reading the data.
+  const until = (places: number) =>
+    sql`coalesce(sum(octet_length(data)) over (order by create_time desc, transaction_id desc
+      rows between unbounded preceding and ${sql.lit(places)} preceding), 0) > ${maxDataBytes}::int8`
+  const { rows } = await sql<ListedTransaction>`
+    select * from (
+      select t.*, ${until(1)} as is_beyond, ${until(2)} as is_left_out from ${page.as('t')}) t
+    where not is_left_out order by create_time desc, transaction_id desc`.execute(db)
+  return rows
 }

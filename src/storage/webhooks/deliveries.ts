@@ -7,7 +7,7 @@ import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
 import type { WalletScope } from '../wallets/tables.ts'
 import type { DeliveryRow } from './notifications.ts'
-import { streamIdOf } from './streams.ts'
+import { storedBytesPerPage, streamIdOf } from './streams.ts'
 import type { webhookTables } from './tables.ts'
 
 /** A stored attempt. */
@@ -72,7 +72,10 @@ export const listScan = 5_000
 /** Notifications, and the position of the next page if there is one. */
 export type DeliveryPage = { rows: HistoryRow[]; next: DeliveryPosition | undefined }
 
-/** One page of notifications that are more than waiting, newest first. */
+/**
+ * One page of notifications that are more than waiting, newest first. It ends with the one at which their bodies are too large
+ * together: a hundred of 1 MB would be one answer of 100 MB.
+ */
 export const listDeliveries = async (
   db: Db,
   { organization_id, network_id }: WalletScope,
@@ -106,7 +109,7 @@ export const listDeliveries = async (
     ${order} limit ${listScan}`
   // Looking ends with the page. The last one that was looked at is only read where the page is short, and in the same
   // statement: new notifications come before it.
-  const { rows: found } = await sql<HistoryRow & { is_listed: boolean }>`
+  const { rows: found } = await sql<HistoryRow & { is_listed: boolean; listed_count: number }>`
     with page as materialized (
       select webhook_history_id from (${looked}) d
       where webhook_id <> all(${endless}::uuid[])
@@ -117,15 +120,19 @@ export const listDeliveries = async (
       select webhook_history_id, false from (
         select webhook_history_id from (${looked}) d
         where (select count(*) from page) <= ${limit} ${order} offset ${listScan - 1}) d)
-    select d.*, ${stateOf(now)}, k.is_listed
-    from keys k join delivery d on d.webhook_history_id = k.webhook_history_id
+    select d.*, ${stateOf(now)}
+    from (
+      select d.*, k.is_listed, (count(*) filter (where k.is_listed) over ())::int4 as listed_count,
+        -- Of those before it. The sizes are known without reading the bodies.
+        coalesce(sum(pg_column_size(d.data)) over (${order} rows between unbounded preceding and 1 preceding), 0) as bytes
+      from keys k join delivery d using (webhook_history_id)
+      ${webhook_id ? sql`where ${inScope}` : sql``}) d
     ${stateJoins}
-    ${webhook_id ? sql`where ${inScope}` : sql``}
+    where d.bytes < ${storedBytesPerPage} or not d.is_listed
     order by d.create_time desc, d.webhook_history_id desc`.execute(db)
-  const listed = found.filter(({ is_listed }) => is_listed)
-  const rows = listed.slice(0, limit)
+  const rows = found.filter(({ is_listed }) => is_listed).slice(0, limit)
   const end = found.find(({ is_listed }) => !is_listed)
-  return { rows, next: listed.length > limit ? rows.at(-1) : end }
+  return { rows, next: rows.length < (found[0]?.listed_count ?? 0) ? rows.at(-1) : end }
 }
 
 /** A notification of a webhook that is more than waiting. */

@@ -192,6 +192,31 @@ describe.each(['nothing is known of the tables', 'they are analyzed'])('when %s'
     expect(pages).toEqual([[0], [], [12_001, 12_002]])
   })
 
+  it('a page that large bodies end before the look does continues with the next of them', async () => {
+    const large = { organization_id: (await createCaller()).organization_id, network_id }
+    const hook = randomUUIDv7()
+    // Three of 600 KB, 6,000 of the stream, and one before them.
+    await sql`
+      insert into delivery (webhook_history_id, organization_id, network_id, webhook_id,
+        notification_type, data, sequence, create_time)
+      select gen_random_uuid(), ${large.organization_id}::uuid, ${network_id}::int2,
+        case when i in (0, 6001, 6002, 6003) then ${hook}::uuid else ${streamIdOf(large)}::uuid end,
+        'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED',
+        case when i > 6000 then to_jsonb(${randomBytes(450_000).toString('base64')}::text) else '{}' end, i,
+        ${now}::timestamptz + i * interval '1 second'
+      from generate_series(0, 6003) i`.execute(db)
+    const pages: number[][] = []
+    let after: DeliveryPosition | undefined
+    do {
+      const { rows, next } = await listDeliveries(db, large, { ...page, after })
+      pages.push(rows.map(({ sequence }) => Number(sequence)))
+      after = next
+    } while (after)
+    expect(pages).toEqual([[6_003, 6_002], [6_001], [0]])
+    // The plans of the other cases are those of the rows above.
+    await sql`delete from delivery where organization_id = ${large.organization_id}`.execute(db)
+  })
+
   it('nothing of a stream is looked at where it is asked for', async () => {
     const webhook_id = streamIdOf(streaming)
     expect(await listDeliveries(db, streaming, { ...page, webhook_id })).toEqual({

@@ -115,8 +115,8 @@ export const hasSequence = async (
   return rows.length > 0
 }
 
-// Of the bodies of one page, as they are stored: compressed, a few times as much in memory.
-const storedBytesPerPage = 1_048_576
+/** Of the bodies of one page, as they are stored: compressed, a few times as much in memory. */
+export const storedBytesPerPage = 1_048_576
 
 /**
  * The next notifications of some streams, so many of each at most, and fewer where they are large: each stream has its part

@@ -131,21 +131,33 @@ export const setWebhookSecret = async (
     | 'update_time'
   >,
 ): Promise<void> => {
-  const { webhook_id, ...values } = webhook
-  await trx.updateTable('webhook').set(values).where('webhook_id', '=', webhook_id).execute()
+  const { webhook_id, update_time, ...values } = webhook
+  const set = { ...values, ...changedAt(update_time) }
+  await trx.updateTable('webhook').set(set).where('webhook_id', '=', webhook_id).execute()
 }
+
+// While both times are equal, nothing of a disabled webhook has been released (`queue-pages.ts`).
+const changedAt = (update_time: Date) => ({
+  update_time,
+  disable_time: sql<Date | null>`
+    case when disable_time = update_time then ${update_time}::timestamptz else disable_time end`,
+})
 
 /** Changes a locked webhook. */
 export const updateWebhook = async (
   trx: Db,
   webhook_id: string,
-  change: WebhookChange & {
+  {
+    update_time,
+    ...change
+  }: WebhookChange & {
     next_confirmation?: number | null
     earlier_events?: string | null
-    update_time: Date
+    update_time?: Date
   },
 ): Promise<void> => {
-  await trx.updateTable('webhook').set(change).where('webhook_id', '=', webhook_id).execute()
+  const set = { ...change, ...(update_time && changedAt(update_time)) }
+  await trx.updateTable('webhook').set(set).where('webhook_id', '=', webhook_id).execute()
 }
 
 /**
