@@ -149,12 +149,19 @@ export function skipValue(json: JsonText, from: number, depth = 0, scan?: Scan):
   }
 }
 
-/** A part of a long text. Scanning it takes about 1.5 ms. */
-const partLength = 262_144
+/** A part of a long text. Scanning it takes about 0.75 ms. */
+const partLength = 131_072
+/**
+ * Between two parts. With the next one in the next turn of the event loop, a call of another tenant met a part at each of its steps: with
+ * one reply of 2.5 MB in a second, the p99 of the others' operations was 9.2 ms instead of 5.4.
+ */
+const restMs = 2
+/** To look for escapes takes a tenth of the time. */
+const searched = 4
 
 /**
- * Prepares a long text, and scans the value that begins at `from`, a part in each turn of the event loop. A reply of 2.5 MB
- * blocked all other callers for 15 ms otherwise.
+ * Prepares a long text, and scans the value that begins at `from`, in parts with rests in between. A reply of 2.5 MB
+ * blocked all other callers for 15 ms otherwise; it takes 50 ms longer.
  */
 export function scanInTurns(
   text: string,
@@ -171,14 +178,14 @@ export function scanInTurns(
     scan.until += length
     const to = skipValue(json, from, 0, scan)
     if (to === paused) {
-      setImmediate(skip)
+      setTimeout(skip, restMs)
       return
     }
     json.skipped = { from, to }
     done(json)
   }
   const search = (start: number) => {
-    const end = start + length
+    const end = start + length * searched
     json.isPlain = !escapeOrControl.test(text.slice(start, end))
     if (json.isPlain && end < text.length) setImmediate(search, end)
     else setImmediate(skip)
