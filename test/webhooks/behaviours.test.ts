@@ -83,7 +83,10 @@ describe('a receiver that fails', async () => {
           all.slice(0, at + 1).reduce((a, b) => a + b),
         )
       : schedule
-    expect(attempts.map(({ at }) => Math.round(at))).toEqual(wanted)
+    expect(attempts).toHaveLength(wanted.length)
+    // Beside other files the machine may stand still for a second.
+    for (const [index, { at }] of attempts.entries())
+      expect(Math.abs(at - wanted[index]!)).toBeLessThan(3)
     for (const attempt of attempts) expect(attempt).toMatchObject(expected[name]!)
     expect(await bench.history(id)).toEqual({
       webhook_status: 'WEBHOOK_STATUS_FAILED',

