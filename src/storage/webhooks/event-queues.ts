@@ -118,20 +118,37 @@ export const listEvents = async <table extends EventTable>(
   return rows
 }
 
+const firstId = '00000000-0000-0000-0000-000000000000'
+
+/** The webhooks that may be notified of an event; as SQL, because the columns may be those of a table of events. */
+type EventWebhooks = {
+  network_id: RawBuilder<unknown>
+  organization_id: RawBuilder<unknown>
+  wallet_ids: RawBuilder<unknown>
+  /** Those after this one; null for the first ones. */
+  after_webhook_id: RawBuilder<unknown>
+  condition: RawBuilder<unknown>
+}
+
 /**
- * A query for the webhooks of all wallets and of some wallets that meet a condition, in the order of their
- * ids. In two parts, each one look into the index: an organization may have a webhook for every wallet. The first part is
- * ordered by its wallet too, because to the planner `is null` is no constant.
+ * A query for the webhooks of all wallets and of some wallets, in the order of their ids. It reads as many of each wallet, and of
+ * all wallets, as it returns: an organization may have thousands of webhooks, and every page looks for the next ones. Each look
+ * begins in the index at the last webhook before, so that condition must be one comparison.
  */
 export const webhooksWhere = (
-  condition: RawBuilder<unknown>,
-  wallet_ids: RawBuilder<unknown>,
+  { network_id, organization_id, wallet_ids, after_webhook_id, condition }: EventWebhooks,
   limit: number,
-): RawBuilder<unknown> => sql`
-  select * from (
-    (select * from webhook where ${condition} and wallet_id is null
-      order by wallet_id, webhook_id limit ${limit})
-    union all
-    (select * from webhook where ${condition} and wallet_id = any(${wallet_ids})
-      order by webhook_id limit ${limit})) both_parts
-  order by webhook_id limit ${limit}`
+): RawBuilder<unknown> => {
+  const next = (wallet: RawBuilder<unknown>) => sql`
+    select * from webhook
+    where network_id = ${network_id} and organization_id = ${organization_id} and wallet_id ${wallet}
+      and webhook_id > coalesce(${after_webhook_id}, ${firstId}::uuid) and ${condition}
+    -- By the wallet too: to the planner \`is null\` is no constant, and it would read the webhooks of all tenants.
+    order by wallet_id, webhook_id limit ${limit}`
+  return sql`
+    select * from (
+      (${next(sql`is null`)})
+      union all
+      select n.* from unnest(${wallet_ids}) i (wallet_id), lateral (${next(sql`= i.wallet_id`)}) n) found
+    order by webhook_id limit ${limit}`
+}

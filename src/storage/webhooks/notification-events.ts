@@ -64,14 +64,19 @@ export const listEventWebhooks = async (
   event_numbers: readonly number[],
   limit: number,
 ): Promise<(EventWebhook & { event_number: number })[]> => {
-  const condition = sql`
-    network_id = e.network_id and organization_id = e.organization_id
-    and coalesce(first_event, 0) <= e.event_number
-    and (e.after_webhook_id is null or webhook_id > e.after_webhook_id)`
+  const webhooks = webhooksWhere(
+    {
+      network_id: sql`e.network_id`,
+      organization_id: sql`e.organization_id`,
+      wallet_ids: sql`e.wallet_ids`,
+      after_webhook_id: sql`e.after_webhook_id`,
+      condition: sql`coalesce(first_event, 0) <= e.event_number`,
+    },
+    limit,
+  )
   const { rows } = await sql<EventWebhook & { event_number: number }>`
     select e.event_number, w.webhook_id, w.confirmation, w.events, w.earlier_events
-    from notification_event e,
-      lateral (${webhooksWhere(condition, sql`e.wallet_ids`, limit)}) w
+    from notification_event e, lateral (${webhooks}) w
     where e.network_id = ${network_id} and e.organization_id = ${organization_id}
       and e.event_number = any(${event_numbers as number[]}::int8[])
     order by e.event_number, w.webhook_id`.execute(trx)

@@ -49,15 +49,20 @@ export const listStateWebhooks = async (
   event: StateEvent,
   limit: number,
 ): Promise<EventWebhook[]> => {
-  // Webhooks that were registered after the change do not get it.
   const { network_id, organization_id, wallet_id, after_webhook_id, create_time } = event
-  const condition = sql`
-    network_id = ${network_id} and organization_id = ${organization_id}
-    and create_time <= ${create_time}
-    and (${after_webhook_id}::uuid is null or webhook_id > ${after_webhook_id}::uuid)`
+  const webhooks = webhooksWhere(
+    {
+      network_id: sql`${network_id}::int2`,
+      organization_id: sql`${organization_id}::uuid`,
+      wallet_ids: sql`array[${wallet_id}::uuid]`,
+      after_webhook_id: sql`${after_webhook_id}::uuid`,
+      // Webhooks that were registered after the change do not get it.
+      condition: sql`create_time <= ${create_time}`,
+    },
+    limit,
+  )
   const { rows } = await sql<EventWebhook>`
-    select webhook_id, confirmation, events, earlier_events
-    from (${webhooksWhere(condition, sql`array[${wallet_id}::uuid]`, limit)}) w
+    select webhook_id, confirmation, events, earlier_events from (${webhooks}) w
     order by webhook_id`.execute(trx)
   return rows
 }

@@ -139,6 +139,21 @@ describe.each(engines)('on the %s server', (engine) => {
 
   const ofWebhooks = () => ({ organization_id: own, network_id })
   const event = () => ({ ...ofWebhooks(), wallet_id })
+  /** Webhooks of wallets, and of all wallets, have ids on both sides of it. */
+  const middle = 'f8000000-0000-0000-0000-000000000000'
+  const addEvent = async (
+    trx: Db,
+    event: { wallet_ids: readonly string[]; after_webhook_id?: string },
+  ) => {
+    const { wallet_ids, after_webhook_id = null } = event
+    await sql`
+      insert into notification_event (network_id, organization_id, event_number, event_kind, block_number, wallet_ids,
+        event_key, notification_type, data, transaction_hash, after_webhook_id, create_time)
+      values (${network_id}, ${own}, 1, 'TRANSFERS', 1, ${wallet_ids as string[]}::uuid[], '{}',
+        'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED', '{}', '', ${after_webhook_id}, ${now})`.execute(
+      trx,
+    )
+  }
   const removedEvents = async (trx: Db, webhook_id: string) => {
     await sql`update sink set remove_time = now() where webhook_id = ${webhook_id}`.execute(trx)
     expect(await removeEvents(trx, 100)).toBe(true)
@@ -153,24 +168,46 @@ describe.each(engines)('on the %s server', (engine) => {
       },
     ],
     [
-      'the webhooks of an event',
-      2_500,
+      'the first webhooks of an event',
+      700,
       async (trx) => {
-        await sql`
-          insert into notification_event (network_id, organization_id, event_number, event_kind,
-            block_number, wallet_ids, event_key, notification_type, data, transaction_hash, create_time)
-          values (${network_id}, ${own}, 1, 'TRANSFERS', 1, array[${wallet_id}]::uuid[], '{}',
-            'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED', '{}', '', ${now})`.execute(trx)
+        await addEvent(trx, { wallet_ids: [wallet_id] })
         expect(await listEventWebhooks(trx, ofWebhooks(), [1], 300)).toHaveLength(300)
       },
     ],
     [
-      'the webhooks of a state',
-      2_500,
+      'the next webhooks of an event of a wallet',
+      150,
+      async (trx) => {
+        await addEvent(trx, { wallet_ids: [wallet_id], after_webhook_id: middle })
+        expect(await listEventWebhooks(trx, ofWebhooks(), [1], 50)).toHaveLength(50)
+      },
+    ],
+    [
+      'the webhooks of an event of thousands of wallets',
+      150,
+      async (trx) => {
+        const wallet_ids = [wallet_id, ...Array.from({ length: 2_000 }, () => randomUUIDv7())]
+        await addEvent(trx, { wallet_ids, after_webhook_id: middle })
+        expect(await listEventWebhooks(trx, ofWebhooks(), [1], 50)).toHaveLength(50)
+      },
+    ],
+    [
+      'the first webhooks of a state',
+      700,
       async (trx) => {
         const change = { event_number: 1, transaction_id: 't', transaction_hash: null, data: {} }
         const row = { ...event(), ...change, create_time: now, after_webhook_id: null }
         expect(await listStateWebhooks(trx, row, 300)).toHaveLength(300)
+      },
+    ],
+    [
+      'the next webhooks of a state',
+      150,
+      async (trx) => {
+        const change = { event_number: 1, transaction_id: 't', transaction_hash: null, data: {} }
+        const row = { ...event(), ...change, create_time: now, after_webhook_id: middle }
+        expect(await listStateWebhooks(trx, row, 50)).toHaveLength(50)
       },
     ],
     [

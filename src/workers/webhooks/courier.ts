@@ -84,7 +84,7 @@ const failedPauseMs = 1_000
 const gatherMs = 10
 const busyGatherMs = 25
 // Each takes about 0.1 ms of the thread.
-const startsPerTurn = 16
+const startsPerTurn = 4
 // Between looks at parts of what is queued.
 const partPollMs = 50
 
@@ -210,15 +210,16 @@ export function startCourier(options: CourierOptions): Courier {
       const expire = new Date(now + timeoutMs + claimMarginMs)
       const claims = await claimDeliveries(db, wanted, { now: new Date(now), expire })
       const { ready, lost } = await receiversOf(claims, receivers, now)
-      await startInTurns(lanes.add(ready, wanted), start)
+      const isAll = claims.length === wanted.reduce((sum, { count }) => sum + count, 0)
+      const isCut = !isAll && isLarge(claims, wanted)
+      await startInTurns(lanes.add(ready, wanted, { isCut }), start)
       if (lost.length > 0) {
         await giveBack(lost, options)
         holding.add(disabledOf(lost))
       }
-      const isAll = claims.length === wanted.reduce((sum, { count }) => sum + count, 0)
       if (isAll) queues.keep()
       // Fewer because of their bytes: the next ones come at once.
-      else if (isLarge(claims, wanted)) return now
+      else if (isCut) return now
       // More than fit into one claim: the others come at once.
       if (wanted.length < due.length && claims.length > 0) return now
     }

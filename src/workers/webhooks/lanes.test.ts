@@ -174,3 +174,20 @@ test('an organization with large bodies claims no more until some are sent, and 
   const after = lanes.plan(due, now, { room: 100 }).map(({ webhook_id }) => webhook_id)
   expect(after.sort()).toEqual(['a', 'b'])
 })
+
+test('single deliveries of thousands of webhooks ask for no more when they end', () => {
+  const lanes = createLanes({ perReceiver: 4, total: 1_000 })
+  const due = Array.from({ length: 50 }, (_, at) => queued(`w${at}`))
+  const wanted = lanes.plan(due, now, { room: 500 })
+  const claimed = due.flatMap(({ webhook_id }) => deliveries(webhook_id, 1))
+  const started = lanes.add(claimed, wanted)
+  expect(started).toHaveLength(50)
+  expect(started.filter((one) => lanes.finish(one, well).isHungry)).toEqual([])
+})
+
+test('deliveries of a claim that was cut by its bytes ask for more', () => {
+  const lanes = createLanes({ perReceiver: 4, total: 1_000 })
+  const wanted = lanes.plan([queued('a')], now, { room: 500 })
+  const started = lanes.add(deliveries('a', 1), wanted, { isCut: true })
+  expect(lanes.finish(started[0]!, well).isHungry).toBe(true)
+})

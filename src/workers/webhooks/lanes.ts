@@ -175,20 +175,25 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
         return waits ? Math.min(first, lane.pausedUntil) : first
       }, Number.POSITIVE_INFINITY),
 
-    /** Takes what was claimed and gives what is to be sent now. */
+    /**
+     * Takes what was claimed and gives what is to be sent now. Less than what was asked for is all that was due, unless the
+     * claim was cut: a look and a claim after each of thousands of single deliveries would find nothing.
+     */
     add: (
       deliveries: readonly PendingDelivery[],
-      wanted: readonly { webhook_id: string; count: number }[],
+      wanted: readonly Omit<QueuedWebhook & { count: number }, 'first_time'>[],
+      { isCut = false }: { isCut?: boolean } = {},
     ) => {
-      const asked = new Map(wanted.map(({ webhook_id, count: number }) => [webhook_id, number]))
       const starting: PendingDelivery[][] = []
-      for (const [webhook_id, mine] of Map.groupBy(deliveries, ({ claim }) => claim.webhook_id)) {
-        const lane = laneOf(mine[0]!.claim)
+      const claimed = Map.groupBy(deliveries, ({ claim }) => claim.webhook_id)
+      for (const one of wanted) {
+        const mine = claimed.get(one.webhook_id) ?? []
+        const lane = laneOf(one)
         lane.queue.push(...mine)
         count(lane, mine.length)
         countBytes(lane.organization_id, lengthOf(mine))
-        lane.hasMore ||= mine.length >= (asked.get(webhook_id) ?? 0)
-        starting.push(startable(lane))
+        lane.hasMore = isCut || mine.length >= one.count
+        if (mine.length > 0) starting.push(startable(lane))
       }
       // Those of one webhook together, in their order.
       return inTurns(starting, ([first]) => first?.claim.organization_id ?? '').flat()
