@@ -230,7 +230,7 @@ async function runNoisyNeighbours(): Promise<Figure[]> {
       let outcomes: Report = {}
       const besideAbuse = async (act: () => Promise<unknown>) => {
         child.send('begin')
-        await delay(500)
+        await delay(abuse.leadMs ?? 500)
         await act()
         child.send('stop')
         outcomes = await reportOf(child)
