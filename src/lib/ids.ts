@@ -1,5 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 
+/** Before and after every id, where a walk in the order of ids begins and ends. */
+export const lowestId = '00000000-0000-0000-0000-000000000000'
+export const highestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
 /** Chance comes in through this seam, so that tests can repeat a run. */
 export type Ids = {
   /** A UUIDv7: sorts in the order of creation within a process, and by the millisecond between processes. */

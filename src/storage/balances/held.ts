@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { AssetKey, ContractType } from '../../contract/records/assets.ts'
+import { lowestId } from '../../lib/ids.ts'
 import type { Db } from '../pg/database.ts'
 import type { WalletScope } from '../wallets/tables.ts'
-import { lowestId } from './wallet-walk.ts'
 
 /** The last pair of a page: an address, and what its assets are ordered by. */
 export type AfterPair = { address: Buffer; key: string }

@@ -4,12 +4,12 @@
 
 import { sql } from 'kysely'
 import type { AssetKey } from '../../contract/records/assets.ts'
+import { lowestId } from '../../lib/ids.ts'
 import type { Db } from '../pg/database.ts'
 import {
   addressesBeyond,
   addressesPerPage,
   endOfPage,
-  lowestId,
   type RowWithEnd,
   splitEnd,
   type WalkPosition,

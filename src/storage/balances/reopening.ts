@@ -3,11 +3,11 @@
 // does not wait for all balances of the network at once.
 
 import { sql } from 'kysely'
+import { lowestId } from '../../lib/ids.ts'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
 import type { walletTables } from '../wallets/tables.ts'
 import { deepConfirmation } from './changes.ts'
-import { lowestId } from './wallet-walk.ts'
 
 // The position of a walk before its first page.
 const beginning = sql`wallet_id = null, address = null, address_organization_id = null, asset_id = null`

@@ -11,9 +11,6 @@ export type WalkPosition = { wallet_id: string; address: Buffer; asset_id: strin
 /** The bound of addresses of one page, if nothing else is asked for: about 50 ms where none has a balance. */
 export const addressesPerPage = 20_000
 
-/** The id before those of all assets. */
-export const lowestId = '00000000-0000-0000-0000-000000000000'
-
 /** The addresses of all networks behind a position, in the order of the walk. */
 export const addressesBeyond = (after: WalkPosition | undefined): RawBuilder<unknown> => sql`
   select network_id, wallet_id, address, organization_id from wallet_address

@@ -3,6 +3,7 @@
 // would take jobs that others work on.
 
 import { type RawBuilder, sql } from 'kysely'
+import { highestId, lowestId } from '../../lib/ids.ts'
 import type { accessTables, JobKind } from '../access/tables.ts'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
@@ -37,8 +38,6 @@ export const enqueueJob = async (
   return rows[0]!
 }
 
-const firstId = '00000000-0000-0000-0000-000000000000'
-const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 // Organizations with jobs that one claim looks at. Where there are more, it begins at any of them.
 const mostOrganizations = 256
 
@@ -83,7 +82,7 @@ export const claimJobs = async (
   const { rows } = await sql<JobRow>`
     with place as materialized (select gen_random_uuid() as id),
     owner as materialized (
-      (${walk(place, sql`${lastId}::uuid`)}) union all (${walk(sql`${firstId}::uuid`, place)})
+      (${walk(place, sql`${highestId}::uuid`)}) union all (${walk(sql`${lowestId}::uuid`, place)})
       limit ${sql.lit(mostOrganizations)}),
     due as materialized (
       select d.* from owner o, lateral ${due(sql`= o.organization_id`)} d

@@ -2,6 +2,7 @@
 // of docs/architecture.md they come after the cursor and the block, and before webhooks.
 
 import { sql } from 'kysely'
+import { lowestId } from '../../lib/ids.ts'
 import type { Db } from '../pg/database.ts'
 import { prepared } from '../pg/prepared.ts'
 import { depthOf, type TransactionRow } from './transactions.ts'
@@ -217,7 +218,7 @@ export const listDueOfEach = async (
     where network_id = ${network_id} and next_broadcast_time is not null and organization_id > ${than}
     order by organization_id limit 1)`
   const nextOrFirst = (than: ReturnType<typeof sql>) =>
-    sql`coalesce(${next(than)}, ${next(sql`'00000000-0000-0000-0000-000000000000'`)})`
+    sql`coalesce(${next(than)}, ${next(sql`${lowestId}::uuid`)})`
   // Steps from organization to organization in the index; `distinct` would read all rows of each.
   const { rows } = await sql<TransactionRow>`
     with recursive step (organization_id, first, place) as (

@@ -4,6 +4,7 @@
 // page that has looked at all of it, and such a page may be twice as large each time that it was not enough.
 
 import { sql } from 'kysely'
+import { lowestId } from '../../lib/ids.ts'
 import type { Db } from '../pg/database.ts'
 import type { WalletScope } from './tables.ts'
 
@@ -86,9 +87,6 @@ export const removeAddresses = async (
 }
 
 type Found = { found: number; removed: number; last?: { address: Buffer; asset_id: string } }
-
-// Before the ids of all assets.
-const lowestId = '00000000-0000-0000-0000-000000000000'
 
 /** Deletes the first rows of some addresses, in the order of addresses and assets. */
 async function deletePage(

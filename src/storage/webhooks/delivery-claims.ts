@@ -2,6 +2,7 @@
 // no connection of the database. Couriers pass over rows that another one is claiming (`SKIP LOCKED`).
 
 import { type RawBuilder, sql } from 'kysely'
+import { highestId, lowestId } from '../../lib/ids.ts'
 import { bulkRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
 import { prepared } from '../pg/prepared.ts'
@@ -57,9 +58,6 @@ export const webhooksPerLook = 128
 /** Webhooks of all organizations that one look reads. */
 export const rowsPerLook = 4_096
 
-const firstId = '00000000-0000-0000-0000-000000000000'
-const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-
 type QueueRow = QueuedWebhook & { place: number; is_disabled: boolean }
 
 /**
@@ -67,18 +65,18 @@ type QueueRow = QueuedWebhook & { place: number; is_disabled: boolean }
  * index for each, however long its queue. It reads so many of each organization, and of all: one that has 10,000 webhooks must not
  * delay the others. The rest of its webhooks `listQueuedOf` lists.
  */
-export const listQueuedWebhooks = async (db: Db, after: string = firstId): Promise<QueueLook> => {
+export const listQueuedWebhooks = async (db: Db, after: string = lowestId): Promise<QueueLook> => {
   // A recursive step jumps to the next webhook in the index (loose index scan): the cost follows
   // the number of webhooks, not of notifications.
   const next = (organization: RawBuilder<unknown>, webhook: RawBuilder<unknown>) => sql`
     select organization_id, webhook_id, next_attempt_time from delivery_queue
     where (organization_id, webhook_id) > (${organization}, ${webhook}) and next_attempt_time is not null
     order by organization_id, webhook_id, next_attempt_time limit 1`
-  const ended = sql`case when q.place < ${webhooksPerLook} then q.webhook_id else ${lastId}::uuid end`
+  const ended = sql`case when q.place < ${webhooksPerLook} then q.webhook_id else ${highestId}::uuid end`
   // Not prepared, as all that reads a queue: a plan of the empty one reads all of it, and a burst fills it within seconds.
   const { rows } = await sql<QueueRow>`
     with recursive queued (organization_id, webhook_id, next_attempt_time, place, row) as (
-      select n.*, 1, 1 from (${next(sql`${after}::uuid`, sql`${after === firstId ? firstId : lastId}::uuid`)}) n
+      select n.*, 1, 1 from (${next(sql`${after}::uuid`, sql`${after === lowestId ? lowestId : highestId}::uuid`)}) n
       union all
       select n.*, case n.organization_id when q.organization_id then place + 1 else 1 end, row + 1
       from queued q, lateral (${next(sql`q.organization_id`, ended)}) n

@@ -6,7 +6,7 @@ import { insertOrganization } from '../access/organizations.ts'
 import type { Database, Db } from '../pg/database.ts'
 import { ensureNetwork } from '../tracking/networks.ts'
 import { insertWallet } from '../wallets/wallets.ts'
-import { listEventWebhooks } from './notification-events.ts'
+import { advanceEvents, listEventWebhooks } from './notification-events.ts'
 import { findWebhooks } from './notifications.ts'
 import { endQueue, holdQueue, releaseQueue, restartQueue } from './queue-pages.ts'
 import { countNotifiedAbove } from './retractions.ts'
@@ -154,6 +154,10 @@ describe.each(engines)('on the %s server', (engine) => {
       trx,
     )
   }
+  const stateEvent = (after_webhook_id: string | null) => ({
+    ...{ ...event(), event_number: 1, transaction_id: 't', transaction_hash: null, data: {} },
+    ...{ create_time: now, after_webhook_id },
+  })
   const removedEvents = async (trx: Db, webhook_id: string) => {
     await sql`update sink set remove_time = now() where webhook_id = ${webhook_id}`.execute(trx)
     expect(await removeEvents(trx, 100)).toBe(true)
@@ -196,18 +200,14 @@ describe.each(engines)('on the %s server', (engine) => {
       'the first webhooks of a state',
       700,
       async (trx) => {
-        const change = { event_number: 1, transaction_id: 't', transaction_hash: null, data: {} }
-        const row = { ...event(), ...change, create_time: now, after_webhook_id: null }
-        expect(await listStateWebhooks(trx, row, 300)).toHaveLength(300)
+        expect(await listStateWebhooks(trx, stateEvent(null), 300)).toHaveLength(300)
       },
     ],
     [
       'the next webhooks of a state',
       150,
       async (trx) => {
-        const change = { event_number: 1, transaction_id: 't', transaction_hash: null, data: {} }
-        const row = { ...event(), ...change, create_time: now, after_webhook_id: middle }
-        expect(await listStateWebhooks(trx, row, 50)).toHaveLength(50)
+        expect(await listStateWebhooks(trx, stateEvent(middle), 50)).toHaveLength(50)
       },
     ],
     [
@@ -254,4 +254,25 @@ describe.each(engines)('on the %s server', (engine) => {
       expect(await countRead(work)).toBeLessThanOrEqual(most)
     },
   )
+
+  it.skipIf(!hasEngine(engine))('pages of an event have each of its webhooks once', async () => {
+    const { rows } = await planned.pool.query(
+      `select webhook_id from webhook where organization_id = $1 order by webhook_id`,
+      [own],
+    )
+    const all: string[] = rows.map(({ webhook_id }) => webhook_id)
+    await planned.db.transaction().execute(async (trx) => {
+      await addEvent(trx, { wallet_ids: [wallet_id, randomUUIDv7()] })
+      const found: string[] = []
+      for (;;) {
+        const page = await listEventWebhooks(trx, ofWebhooks(), [1], 300)
+        if (page.length === 0) break
+        found.push(...page.map(({ webhook_id }) => webhook_id))
+        const partly = { event_number: 1, after_webhook_id: found.at(-1)! }
+        await advanceEvents(trx, ofWebhooks(), { done: [], partly })
+      }
+      expect(found).toEqual(all)
+      await advanceEvents(trx, ofWebhooks(), { done: [1] })
+    })
+  })
 })

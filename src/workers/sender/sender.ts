@@ -8,6 +8,7 @@ import { moveTransaction } from '../../domain/transactions/move.ts'
 import { withTransaction } from '../../domain/transactions/scope.ts'
 import { distinctBytes, keyOf } from '../../lib/bytes.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { lowestId } from '../../lib/ids.ts'
 import type { Log } from '../../lib/log.ts'
 import { createOutage } from '../../lib/outage.ts'
 import type { Db } from '../../storage/pg/database.ts'
@@ -76,7 +77,7 @@ export function startSender(options: SenderOptions): Sender {
   const stopping = new AbortController()
   let state: SenderStatus['state'] = 'waiting'
   // The organization that the last round ended with.
-  let after = '00000000-0000-0000-0000-000000000000'
+  let after: string = lowestId
 
   /** A page of what is due: the longest waiting, or where more is due, a share of each organization. */
   const listDue = async (except: readonly Buffer[]) => {

@@ -93,6 +93,16 @@ test('a slow receiver holds a quarter', () => {
   ])
 })
 
+test('a slow receiver holds a quarter after all that was due is sent', () => {
+  const lanes = createLanes({ perReceiver: 8, total: 100 })
+  const wanted = lanes.plan([queued('a')], now, { room: 500 })
+  const started = lanes.add(deliveries('a', 3), wanted)
+  for (const delivery of started) lanes.finish(delivery, { ...well, durationMs: 10_000 })
+  expect(fill(lanes, [queued('a')]).wanted).toEqual([
+    { organization_id: 'org', webhook_id: 'a', count: 2 },
+  ])
+})
+
 test('one organization has half of the room at most, and all of it is a bound', () => {
   const lanes = createLanes({ perReceiver: 10, total: 40 })
   const greedy = Array.from({ length: 10 }, (_, at) => queued(`g${at}`, 'greedy'))

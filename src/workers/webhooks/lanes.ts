@@ -181,7 +181,9 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
      */
     add: (
       deliveries: readonly PendingDelivery[],
-      wanted: readonly Omit<QueuedWebhook & { count: number }, 'first_time'>[],
+      wanted: readonly (Pick<QueuedWebhook, 'webhook_id' | 'organization_id'> & {
+        count: number
+      })[],
       { isCut = false }: { isCut?: boolean } = {},
     ) => {
       const starting: PendingDelivery[][] = []
@@ -229,7 +231,10 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
       }
       const next = startable(lane)
       const isHungry = lane.hasMore && roomOf(lane, Number.POSITIVE_INFINITY) > 0
-      if (heldBy(lane) === 0 && lane.failures === 0 && !lane.hasMore) lanes.delete(lane.webhook_id)
+      // A slow receiver is remembered: forgotten, it would get four times as many at once again.
+      const isSlow = lane.durationMs > slowMs
+      if (heldBy(lane) === 0 && lane.failures === 0 && !lane.hasMore && !isSlow)
+        lanes.delete(lane.webhook_id)
       return { next, dropped, isHungry }
     },
 
